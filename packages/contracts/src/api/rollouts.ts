@@ -1,0 +1,188 @@
+/** The trajectory inspector and `/api/v1/rollouts`. Skeleton first; token arrays only on demand. */
+import { z } from "zod";
+import { endingNames, maskReasons } from "../endings.ts";
+import { rolloutOutcomes, rolloutStates, stages } from "../lifecycle.ts";
+import { JsonObject, segmentOrigins, TokenRange } from "../segments.ts";
+import { RolloutId, RunId } from "./runs.ts";
+
+export const RolloutRef = z.strictObject({ rolloutId: RolloutId, attempt: z.int().min(1).optional() });
+
+export const RolloutDetail = z.object({
+  rolloutId: z.string(),
+  runId: z.string(),
+  runName: z.string(),
+  step: z.int(),
+  purpose: z.enum(["train", "evaluate"]),
+  taskSet: z.string(),
+  instanceId: z.string(),
+  groupId: z.string(),
+  sample: z.int(),
+  /** The group's rollouts in sample order, itself included. */
+  siblings: z.array(
+    z.object({
+      rolloutId: z.string(),
+      sample: z.int(),
+      reward: z.number().nullable(),
+      ending: z.enum(endingNames).nullable(),
+    }),
+  ),
+  stage: z.enum(stages),
+  state: z.enum(rolloutStates),
+  outcome: z.enum(rolloutOutcomes).nullable(),
+  ending: z.enum(endingNames).nullable(),
+  reason: z.string().nullable(),
+  reward: z.number().nullable(),
+  rewardParts: z.record(z.string(), z.number()),
+  success: z.boolean().nullable(),
+  finalAnswer: z.string().nullable(),
+  attempt: z.int(),
+  attempts: z.array(
+    z.object({
+      attempt: z.int(),
+      startedAt: z.string().nullable(),
+      endedAt: z.string().nullable(),
+      reason: z.string().nullable(),
+      turns: z.int(),
+    }),
+  ),
+  /** What training did with it: trained, masked (why), or not reached. */
+  fate: z.object({
+    state: z.enum(["trained", "masked", "pending", "not-trained"]),
+    reason: z.string().nullable(),
+    advantage: z.number().nullable(),
+    rows: z.int(),
+  }),
+  policyVersions: z.array(z.int()),
+  tokens: z.object({ sampled: z.int(), observation: z.int(), template: z.int(), total: z.int() }),
+  spans: z.array(
+    z.object({
+      stage: z.enum(stages),
+      attempt: z.int(),
+      queuedAt: z.string().nullable(),
+      startedAt: z.string().nullable(),
+      endedAt: z.string().nullable(),
+      workerId: z.string().nullable(),
+    }),
+  ),
+  createdAt: z.string(),
+  settledAt: z.string().nullable(),
+});
+export type RolloutDetail = z.infer<typeof RolloutDetail>;
+
+export const ReadTurns = z.strictObject({
+  rolloutId: RolloutId,
+  attempt: z.int().min(1).optional(),
+  after: z.int().min(-1).default(-1),
+  limit: z.int().min(1).max(200).default(100),
+});
+/** Text is derived from the stored tokens when read; long texts are cut with `cutCharacters` telling how much. */
+export const TextPreview = z.object({ text: z.string(), cutCharacters: z.int() });
+export const TurnView = z.object({
+  turn: z.int(),
+  /** What came before the model's words in this turn and was not shown in an earlier one: template, observation, hint. */
+  added: z.array(z.object({ origin: z.enum(segmentOrigins), preview: TextPreview, tokens: z.int() })),
+  sampled: TextPreview,
+  promptTokens: z.int(),
+  sampledTokens: z.int(),
+  cacheHitTokens: z.int(),
+  policyVersion: z.int(),
+  stopReason: z.enum(["stop", "length"]),
+  sampleMs: z.number(),
+  parseError: z.string().nullable(),
+  meanLogprob: z.number().nullable(),
+  calls: z.array(
+    z.object({
+      index: z.int(),
+      name: z.string(),
+      arguments: JsonObject,
+      state: z.enum(["started", "ended"]),
+      output: TextPreview.nullable(),
+      error: z.object({ code: z.string(), message: z.string() }).nullable(),
+      durationMs: z.number().nullable(),
+    }),
+  ),
+  /** Where this turn's tokens lie in the trajectory. */
+  promptRanges: z.array(TokenRange),
+  sampledRange: TokenRange,
+  at: z.string(),
+});
+export type TurnView = z.infer<typeof TurnView>;
+export const TurnPage = z.object({
+  rolloutId: z.string(),
+  attempt: z.int(),
+  turns: z.array(TurnView),
+  more: z.boolean(),
+});
+
+export const ReadTokens = z.strictObject({
+  rolloutId: RolloutId,
+  attempt: z.int().min(1).optional(),
+  start: z.int().min(0).default(0),
+  end: z.int().min(0).max(10_000_000).optional(),
+});
+/** Parallel arrays over tokens [start, end), at most 16,384 at once. Missing is null, never 0. */
+export const TokenPage = z.object({
+  rolloutId: z.string(),
+  attempt: z.int(),
+  start: z.int(),
+  total: z.int(),
+  ids: z.array(z.int()),
+  texts: z.array(z.string()),
+  origins: z.array(z.enum(segmentOrigins)),
+  turns: z.array(z.int()),
+  logprobs: z.array(z.number().nullable()),
+  trainerLogprobs: z.array(z.number().nullable()),
+  advantages: z.array(z.number().nullable()),
+  maskReasons: z.array(z.enum(maskReasons).nullable()),
+  policyVersions: z.array(z.int().nullable()),
+});
+export type TokenPage = z.infer<typeof TokenPage>;
+export const maxTokenPage = 16_384;
+
+/** Driven runs. */
+export const RequestBatch = z.strictObject({
+  runId: RunId,
+  /** Idempotent by (run, trainer step). */
+  trainerStep: z.int().min(1),
+  instances: z
+    .array(z.strictObject({ taskSet: z.int().min(0), index: z.int().min(0) }))
+    .min(1)
+    .max(4096),
+  samples: z.int().min(1).max(256),
+  policyVersion: z.int().min(0),
+  deadlineMs: z.int().min(1000).max(86_400_000).nullish(),
+});
+export const BatchReply = z.object({
+  batchId: z.string(),
+  state: z.enum(["requested", "gathering", "done", "cancelled"]),
+});
+export const ReadBatch = z.strictObject({
+  runId: RunId,
+  batchId: z.string().max(40),
+  cursor: z.int().min(0).default(0),
+  limit: z.int().min(1).max(256).default(64),
+});
+export const FinishedRolloutRow = z.object({
+  rolloutId: z.string(),
+  instanceId: z.string(),
+  sample: z.int(),
+  outcome: z.enum(rolloutOutcomes),
+  ending: z.enum(endingNames),
+  reward: z.number().nullable(),
+  /** Training rows: whole sequences with masks; logprob null where not sampled. */
+  rows: z.array(
+    z.object({ tokens: z.array(z.int()), mask: z.array(z.int()), logprobs: z.array(z.number().nullable()) }),
+  ),
+});
+export const BatchPage = z.object({
+  batchId: z.string(),
+  state: z.string(),
+  rollouts: z.array(FinishedRolloutRow),
+  cursor: z.int(),
+  done: z.boolean(),
+});
+export const TrainerHeartbeat = z.strictObject({
+  runId: RunId,
+  leaseMs: z.int().min(5_000).max(3_600_000).default(60_000),
+  policyVersion: z.int().min(0).optional(),
+});

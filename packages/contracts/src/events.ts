@@ -1,0 +1,119 @@
+/**
+ * The event log: one append-only list per run with a gapless `seq` from 1. Bodies hold ids and facts, at most 2 KB, never
+ * tokens or model text. One type per event, discriminated by `type`; names are noun-verb.
+ */
+import { z } from "zod";
+import { endingNames } from "./endings.ts";
+import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "./lifecycle.ts";
+
+const ref = { rolloutId: z.string(), attempt: z.int() };
+export const bootPhases = [
+  "waiting-for-worker",
+  "environment",
+  "model-server",
+  "create-model",
+  "warm-start",
+  "first-version",
+  "ready",
+] as const;
+export const BootPhase = z.enum(bootPhases);
+export type BootPhase = z.infer<typeof BootPhase>;
+
+export const EventBody = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("run-created"), name: z.string(), kind: z.string() }),
+  z.object({
+    type: z.literal("run-status"),
+    from: z.enum(runStatuses),
+    to: z.enum(runStatuses),
+    reason: z.string().nullable(),
+  }),
+  /** Progress of a boot phase; `done`/`total` in `unit`. */
+  z.object({
+    type: z.literal("boot-progress"),
+    phase: BootPhase,
+    message: z.string().max(500),
+    done: z.number().nullable(),
+    total: z.number().nullable(),
+    unit: z.string().nullable(),
+    elapsedMs: z.number(),
+  }),
+  z.object({
+    type: z.literal("step-created"),
+    stepId: z.string(),
+    step: z.int(),
+    purpose: z.enum(["train", "evaluate"]),
+    groups: z.int(),
+    rollouts: z.int(),
+  }),
+  z.object({
+    type: z.literal("step-status"),
+    stepId: z.string(),
+    step: z.int(),
+    purpose: z.enum(["train", "evaluate"]),
+    from: z.enum(stepStates),
+    to: z.enum(stepStates),
+    reason: z.string().nullable(),
+  }),
+  /** A rollout's stage or state changed. */
+  z.object({
+    type: z.literal("rollout-status"),
+    ...ref,
+    stage: z.enum(stages),
+    state: z.enum(rolloutStates),
+    claim: z.int(),
+    outcome: z.enum(rolloutOutcomes).nullable(),
+    ending: z.enum(endingNames).nullable(),
+    reward: z.number().nullable(),
+    success: z.boolean().nullable(),
+    reason: z.string().max(500).nullable(),
+  }),
+  /** Several rollouts moved alike in one statement (admission of a batch). */
+  z.object({
+    type: z.literal("rollouts-moved"),
+    stage: z.enum(stages),
+    state: z.enum(rolloutStates),
+    rolloutIds: z.array(z.string()).max(40),
+  }),
+  z.object({
+    type: z.literal("turn-sampled"),
+    ...ref,
+    turn: z.int(),
+    promptTokens: z.int(),
+    sampledTokens: z.int(),
+    policyVersion: z.int(),
+    sampleMs: z.number(),
+    calls: z.array(z.string().max(64)).max(16),
+    stopReason: z.enum(["stop", "length"]),
+  }),
+  z.object({
+    type: z.literal("tools-ended"),
+    ...ref,
+    turn: z.int(),
+    durationMs: z.number(),
+    errors: z.int(),
+  }),
+  z.object({ type: z.literal("version-serving"), version: z.int(), step: z.int(), bootId: z.string() }),
+  z.object({ type: z.literal("checkpoint-saved"), version: z.int(), name: z.string(), bytes: z.number().nullable() }),
+  z.object({
+    type: z.literal("model-adopted"),
+    bootId: z.string(),
+    checkpoint: z.string().nullable(),
+    replayed: z.int(),
+  }),
+  /** Points of one step were written; charts fetch them. */
+  z.object({ type: z.literal("metrics-written"), step: z.int(), names: z.int() }),
+  z.object({ type: z.literal("batch-requested"), batchId: z.string(), step: z.int(), groups: z.int() }),
+  z.object({ type: z.literal("note"), level: z.enum(["info", "warning", "error"]), message: z.string().max(1000) }),
+]);
+export type EventBody = z.infer<typeof EventBody>;
+export type EventType = EventBody["type"];
+
+export const RunEvent = z.object({
+  runId: z.string(),
+  seq: z.int().min(1),
+  /** RFC 3339 UTC, the database's clock. */
+  at: z.string(),
+  body: EventBody,
+});
+export type RunEvent = z.infer<typeof RunEvent>;
+export const maxEventBytes = 2048;

@@ -1,0 +1,135 @@
+/** Every number that is charted: its unit, direction and definition. Charts show the definition behind an (i). */
+export interface MetricDefinition {
+  readonly title: string;
+  readonly unit: string;
+  readonly better: "higher" | "lower" | "none";
+  readonly section: "reward" | "stability" | "throughput" | "rollouts";
+  readonly definition: string;
+}
+
+export const metrics = {
+  "reward/mean": {
+    title: "Reward",
+    unit: "reward",
+    better: "higher",
+    section: "reward",
+    definition:
+      "Mean reward of the step's scored rollouts, cut ones included; unscored ones are left out, never counted as 0.",
+  },
+  "reward/success": {
+    title: "Success",
+    unit: "fraction",
+    better: "higher",
+    section: "reward",
+    definition: "Scored rollouts that the verifier called a success ÷ scored rollouts of the step.",
+  },
+  "evaluate/reward": {
+    title: "Held-out reward",
+    unit: "reward",
+    better: "higher",
+    section: "reward",
+    definition: "Mean reward on held-out instances, which are never trained on.",
+  },
+  "evaluate/success": {
+    title: "Held-out success",
+    unit: "fraction",
+    better: "higher",
+    section: "reward",
+    definition: "Successes ÷ scored rollouts on held-out instances, which are never trained on.",
+  },
+  "policy/entropy": {
+    title: "Entropy",
+    unit: "nats/token",
+    better: "none",
+    section: "stability",
+    definition:
+      "Mean of −logprob over sampled tokens: a sampled estimate of the policy's entropy at the sampling temperature.",
+  },
+  "policy/logprob-gap": {
+    title: "Log-prob gap",
+    unit: "nats",
+    better: "lower",
+    section: "stability",
+    definition: "Largest |trainer logprob − sampler logprob| over the step's trained tokens before the update.",
+  },
+  "policy/grad-norm": {
+    title: "Gradient norm",
+    unit: "L2",
+    better: "none",
+    section: "stability",
+    definition: "Global L2 norm of the accumulated gradient before clipping.",
+  },
+  "policy/loss": {
+    title: "Loss",
+    unit: "loss",
+    better: "none",
+    section: "stability",
+    definition: "Summed token loss with denominators applied, over the whole step.",
+  },
+  "policy/clip-fraction": {
+    title: "Clip fraction",
+    unit: "fraction",
+    better: "lower",
+    section: "stability",
+    definition: "Trained tokens whose ratio left the clip range ÷ trained tokens.",
+  },
+  "groups/zero-variance": {
+    title: "Zero-variance groups",
+    unit: "fraction",
+    better: "lower",
+    section: "stability",
+    definition: "Groups whose scored rewards differ by at most 1e-6 ÷ groups of the step.",
+  },
+  "rollouts/turns": {
+    title: "Turns",
+    unit: "turns",
+    better: "none",
+    section: "rollouts",
+    definition: "Mean model calls per settled rollout.",
+  },
+  "rollouts/sampled-tokens": {
+    title: "Sampled tokens",
+    unit: "tokens",
+    better: "none",
+    section: "rollouts",
+    definition: "Mean sampled tokens per settled rollout; tool output and template are not counted.",
+  },
+  "rollouts/cut": {
+    title: "Cut rollouts",
+    unit: "fraction",
+    better: "lower",
+    section: "rollouts",
+    definition: "Rollouts ended by turn limit, context, length, loop or no usable call ÷ settled rollouts.",
+  },
+  "rollouts/failed": {
+    title: "Failed rollouts",
+    unit: "fraction",
+    better: "lower",
+    section: "rollouts",
+    definition:
+      "Rollouts that ended without a score (sandbox, model server, verifier, infrastructure) ÷ settled rollouts.",
+  },
+  "throughput/tokens-per-second": {
+    title: "Sampled tokens/s",
+    unit: "tokens/s",
+    better: "higher",
+    section: "throughput",
+    definition: "Sampled tokens of the step ÷ seconds from its creation to its last settled rollout.",
+  },
+  "time/gather": {
+    title: "Gather time",
+    unit: "s",
+    better: "lower",
+    section: "throughput",
+    definition: "Seconds from the step's creation until its last rollout settled.",
+  },
+  "time/update": {
+    title: "Update time",
+    unit: "s",
+    better: "lower",
+    section: "throughput",
+    definition: "Seconds from the start of the update until the new version serves.",
+  },
+} as const satisfies Record<string, MetricDefinition>;
+export type MetricName = keyof typeof metrics;
+export const metricNames = Object.keys(metrics) as [MetricName, ...MetricName[]];

@@ -1,0 +1,85 @@
+/**
+ * A step backend hosts inference and the update (our GPU worker, SkyRL's Tinker server, the hosted service).
+ * Losses are summed; the control plane computes every denominator. Training requests carry a model-wide `seqId`,
+ * contiguous from 1, that the caller has committed before sending.
+ */
+import type { Sampler } from "./sampler.ts";
+
+export interface BackendInfo {
+  readonly bootId: string;
+  readonly device: string;
+  readonly models: readonly { readonly name: string; readonly parameters: number; readonly maxContextTokens: number }[];
+  readonly losses: readonly string[];
+}
+
+/** One training row, already shifted: `inputs` = sequence[:-1], every other array aligned to sequence[1:]. */
+export interface TrainingDatum {
+  readonly inputs: readonly number[];
+  readonly targets: readonly number[];
+  /** Sampling logprobs; 0 where masked. */
+  readonly logprobs: readonly number[];
+  /** Advantage × weight ÷ denominator per token; 0 where masked. */
+  readonly advantages: readonly number[];
+  /** 1 where trained. For cross_entropy these are the weights. */
+  readonly weights: readonly number[];
+}
+export interface LossSpec {
+  readonly name: string;
+  readonly config: Readonly<Record<string, number>>;
+}
+export interface AdamSpec {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly eps: number;
+  readonly weightDecay: number;
+  /** 0 = no clipping. */
+  readonly gradClipNorm: number;
+}
+export interface ForwardBackwardResult {
+  /** Per datum, trainer logprobs of the targets. */
+  readonly logprobs: readonly (readonly number[])[];
+  /** Names with unit suffix as the protocol gives them (`loss:sum`). */
+  readonly metrics: Readonly<Record<string, number>>;
+}
+export interface OptimResult {
+  readonly step: number;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+export interface ModelState {
+  readonly modelId: string;
+  readonly step: number;
+  readonly weightVersion: number;
+  readonly lastSeqId: number;
+}
+
+export interface TrainableModel {
+  readonly modelId: string;
+  state(): Promise<ModelState>;
+  loadWeights(path: string, options: { readonly optimizer: boolean; readonly seqId: number }): Promise<void>;
+  forward(data: readonly TrainingDatum[], loss: LossSpec, seqId: number): Promise<ForwardBackwardResult>;
+  forwardBackward(data: readonly TrainingDatum[], loss: LossSpec, seqId: number): Promise<ForwardBackwardResult>;
+  /** `expectStep`: the model's step before this update; a mismatch is a 409 and nothing is applied. */
+  optimStep(adam: AdamSpec, options: { readonly seqId: number; readonly expectStep: number }): Promise<OptimResult>;
+  saveWeights(name: string, seqId: number): Promise<{ readonly path: string }>;
+  /** Returns once the engine serves the newest weights. `weightVersion` is what samples will carry. */
+  saveWeightsForSampler(seqId: number): Promise<{ readonly samplingSessionId: string; readonly weightVersion: number }>;
+  zeroGrad(): Promise<void>;
+}
+
+export interface StepBackend {
+  info(signal?: AbortSignal): Promise<BackendInfo>;
+  /** Opens a session and a model. `fence` rises with every adoption: an older holder gets 409 from then on. */
+  createModel(options: {
+    readonly baseModel: string;
+    readonly seed: number;
+    readonly fence: { readonly runId: string; readonly token: number };
+  }): Promise<TrainableModel>;
+  /** A model that lives on the server already (same boot id). */
+  adoptModel(options: {
+    readonly modelId: string;
+    readonly fence: { readonly runId: string; readonly token: number };
+  }): TrainableModel;
+  sampler(options: { readonly samplingSessionId: string }): Sampler;
+  close(): Promise<void>;
+}

@@ -1,0 +1,65 @@
+/** Named starting points of the new-run form; each is a RunConfig input, so defaults stay in one place. */
+import type { RunConfigInput } from "./run-config.ts";
+
+export interface Preset {
+  readonly title: string;
+  readonly summary: string;
+  readonly config: RunConfigInput;
+}
+
+export const presets = {
+  quickstart: {
+    title: "Quickstart: key chain on CPU",
+    summary:
+      "A policy of under a million parameters learns to follow a chain of keys with a tool. A few minutes on one CPU core.",
+    config: {
+      name: "key chain",
+      tags: ["quickstart"],
+      seed: 1,
+      model: { name: "quickstart", warmStart: { steps: 90, demosPerStep: 64, learningRate: 2e-3 } },
+      taskSets: [{ name: "key-chain" }],
+      agent: {
+        dialect: "pythonic",
+        maxTurns: 8,
+        maxContextTokens: 256,
+        describeTools: false,
+        sampling: { temperature: 0.7, maxTokensPerTurn: 32 },
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 32, run: 128, evaluate: 32 } },
+      algorithm: {
+        groupsPerStep: 16,
+        groupSize: 8,
+        advantage: "rloo",
+        normaliserTokens: 96,
+        learningRate: 3e-4,
+        clipLow: 0.2,
+        clipHigh: 0.28,
+      },
+      evaluation: { samples: 256 },
+      checkpoints: { every: 10, keep: 3 },
+      budget: { steps: 45 },
+    },
+  },
+  smoke: {
+    title: "Smoke: two small steps",
+    summary:
+      "The quickstart policy without its warm start, two steps of four groups: checks the machinery, learns nothing.",
+    config: {
+      name: "smoke",
+      tags: ["smoke"],
+      seed: 1,
+      model: { name: "quickstart", warmStart: null },
+      taskSets: [{ name: "key-chain" }],
+      agent: {
+        dialect: "pythonic",
+        maxTurns: 4,
+        maxContextTokens: 256,
+        describeTools: false,
+        sampling: { temperature: 1, maxTokensPerTurn: 16 },
+      },
+      algorithm: { groupsPerStep: 4, groupSize: 4, normaliserTokens: 96, learningRate: 3e-4 },
+      budget: { steps: 2 },
+    },
+  },
+} as const satisfies Record<string, Preset>;
+export type PresetName = keyof typeof presets;

@@ -1,0 +1,169 @@
+/**
+ * What a run says. Every field has a documented default (its `describe` text is the form's help and the docs); unknown keys are
+ * errors. Names (task sets, backend, dispatcher, loss) are strings that launch checks against the server's catalogue.
+ */
+import { z } from "zod";
+
+/** Text a person may type: no control characters, bounded. */
+const label = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters or broken surrogates");
+
+export const Bounds = z.strictObject({
+  init: z.int().min(1).max(4096).default(64).describe("Rollouts in the init stage at once"),
+  run: z.int().min(1).max(4096).default(64).describe("Rollouts in the run stage at once"),
+  evaluate: z.int().min(1).max(4096).default(32).describe("Rollouts in the evaluate stage at once"),
+});
+export type Bounds = z.infer<typeof Bounds>;
+
+export const ModelConfig = z.strictObject({
+  name: label(200).default("quickstart").describe("Folder under a model root, or a name the backend knows"),
+  warmStart: z
+    .strictObject({
+      steps: z.int().min(0).max(10_000).default(90).describe("Supervised steps on demonstrations; cached by content"),
+      demosPerStep: z.int().min(1).max(1024).default(64).describe("Demonstrations per supervised step"),
+      learningRate: z.number().positive().max(1).default(2e-3).describe("AdamW learning rate of the warm start"),
+    })
+    .nullable()
+    .default(null)
+    .describe("Supervised demonstrations before reinforcement learning; null = none"),
+});
+
+export const BackendConfig = z.strictObject({
+  name: label(100).default("gpu-worker").describe("Backend in the catalogue"),
+  endpoint: z
+    .url({ protocol: /^https?$/ })
+    .nullable()
+    .default(null)
+    .describe("Address; null = the one this server supervises"),
+});
+
+export const TaskSetConfig = z.strictObject({
+  name: label(100).describe("Task in the catalogue"),
+  weight: z.number().positive().max(1e6).default(1).describe("Share of instances when several sets are trained"),
+  maxTurns: z
+    .int()
+    .min(1)
+    .max(1000)
+    .nullable()
+    .default(null)
+    .describe("Turns per rollout; null = the task's own limit"),
+  size: z.int().min(1).max(10_000_000).nullable().default(null).describe("Use only the first n instances; null = all"),
+});
+
+export const SamplingConfig = z.strictObject({
+  temperature: z.number().min(0).max(2).default(1).describe("Softmax temperature while sampling"),
+  topP: z.number().gt(0).max(1).default(1).describe("Nucleus mass; 1 = off"),
+  topK: z.int().min(-1).max(1_000_000).default(-1).describe("Keep the k likeliest tokens; −1 = off"),
+  maxTokensPerTurn: z.int().min(1).max(131_072).default(1024).describe("Sampled tokens in one turn"),
+});
+
+export const AgentConfig = z.strictObject({
+  dialect: label(50).default("pythonic").describe("How the model writes tool calls"),
+  maxTurns: z.int().min(1).max(1000).default(50).describe("Turns per rollout"),
+  maxContextTokens: z.int().min(16).max(1_048_576).default(32_768).describe("Prompt plus sampled tokens"),
+  parseRetries: z.int().min(0).max(20).default(2).describe("Turns without a usable call before the rollout ends"),
+  describeTools: z.boolean().default(true).describe("Put tool descriptions into the prompt"),
+  maxOutputBytes: z.int().min(64).max(1_048_576).default(16_384).describe("Tool output shown to the model"),
+  toolTimeoutMs: z.int().min(1).max(3_600_000).default(60_000).describe("Limit of one tool call, milliseconds"),
+  sampling: SamplingConfig.prefault({}),
+});
+
+export const DispatcherConfig = z.strictObject({
+  name: label(50).default("pipeline").describe("Admission policy"),
+  bounds: Bounds.prefault({}),
+  stageTimeoutMs: z
+    .strictObject({
+      init: z.int().min(1).default(600_000),
+      run: z.int().min(1).default(3_600_000),
+      evaluate: z.int().min(1).default(1_800_000),
+    })
+    .prefault({})
+    .describe("Deadline of one stage of one attempt, milliseconds"),
+});
+
+export const AlgorithmConfig = z.strictObject({
+  groupsPerStep: z.int().min(1).max(4096).default(16).describe("Task instances per step"),
+  groupSize: z.int().min(1).max(256).default(8).describe("Rollouts per instance"),
+  advantage: z.enum(["rloo", "grpo", "centred"]).default("rloo").describe("How group rewards become advantages"),
+  loss: label(50).default("ppo").describe("Named loss of the backend"),
+  clipLow: z.number().min(0).max(1).default(0.2).describe("Ratio clip below 1"),
+  clipHigh: z.number().min(0).max(10).default(0.28).describe("Ratio clip above 1"),
+  dualClip: z.number().gt(1).max(100).nullable().default(3).describe("Lower bound for negative advantages; null = off"),
+  normalisation: z
+    .enum(["token-mean", "sequence-mean", "constant"])
+    .default("constant")
+    .describe("Loss denominator; constant = sequences × normaliserTokens"),
+  normaliserTokens: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe("L of the constant normaliser; null = maxContextTokens"),
+  learningRate: z.number().positive().max(1).default(1e-6).describe("AdamW learning rate"),
+  beta1: z.number().min(0).lt(1).default(0.9),
+  beta2: z.number().min(0).lt(1).default(0.95),
+  eps: z.number().positive().default(1e-8),
+  weightDecay: z.number().min(0).max(1).default(0),
+  gradClipNorm: z.number().min(0).default(1).describe("Global norm clip; 0 = off"),
+  trainCut: z
+    .boolean()
+    .default(false)
+    .describe("Also train rollouts that were cut (turn limit, context, length, loop)"),
+  groupPolicy: z
+    .enum(["shrink", "drop-group", "wait"])
+    .default("shrink")
+    .describe("What an unscored rollout does to its group"),
+  filterZeroVariance: z.boolean().default(true).describe("Skip the forward pass of groups whose rewards are all equal"),
+  microBatchTokens: z.int().min(64).max(1_048_576).default(16_384).describe("Tokens per micro-batch"),
+});
+
+export const EvaluationConfig = z.strictObject({
+  every: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(0)
+    .describe("Steps between evaluations; 0 = only start and end when samples > 0"),
+  samples: z.int().min(0).max(10_000).default(0).describe("Held-out instances per evaluation; 0 = none"),
+  temperature: z.number().min(0).max(2).nullable().default(null).describe("null = the training temperature"),
+});
+
+export const CheckpointConfig = z.strictObject({
+  every: z.int().min(1).max(100_000).default(10).describe("Steps between checkpoints"),
+  keep: z.int().min(1).max(1000).default(3).describe("Newest checkpoints kept"),
+});
+
+export const BudgetConfig = z.strictObject({
+  steps: z.int().min(1).max(1_000_000).default(100).describe("Optimizer updates"),
+  hours: z.number().positive().nullable().default(null).describe("Wall-clock hours; null = no limit"),
+  tokens: z.int().positive().nullable().default(null).describe("Sampled tokens; null = no limit"),
+});
+
+export const RunConfig = z.strictObject({
+  version: z.literal(1).default(1),
+  kind: z.enum(["train", "evaluate"]).default("train").describe("What the run does"),
+  name: label(200).default("untitled").describe("Shown in lists; need not be unique"),
+  project: label(100).default("default"),
+  tags: z.array(label(50)).max(20).default([]),
+  seed: z.int().min(0).max(2_147_483_647).default(0).describe("Seeds instances and sampling"),
+  stepSource: z
+    .enum(["planned", "driven"])
+    .default("planned")
+    .describe("planned: Rolldeck updates the weights; driven: an outside trainer asks for batches"),
+  model: ModelConfig.prefault({}),
+  backend: BackendConfig.prefault({}),
+  taskSets: z.array(TaskSetConfig).min(1).max(32),
+  agent: AgentConfig.prefault({}),
+  dispatcher: DispatcherConfig.prefault({}),
+  algorithm: AlgorithmConfig.prefault({}),
+  evaluation: EvaluationConfig.prefault({}),
+  checkpoints: CheckpointConfig.prefault({}),
+  budget: BudgetConfig.prefault({}),
+});
+export type RunConfig = z.infer<typeof RunConfig>;
+export type RunConfigInput = z.input<typeof RunConfig>;
