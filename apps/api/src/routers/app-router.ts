@@ -1,0 +1,70 @@
+/** Every procedure of the app; the browser takes only this file's type. */
+import {
+  ReadBatch,
+  ReadTokens,
+  ReadTurns,
+  RequestBatch,
+  RolloutRef,
+  TrainerHeartbeat,
+} from "@rolldeck/contracts/api/rollouts";
+import {
+  ActOnRun,
+  CheckConfig,
+  CompareRuns,
+  LaunchRun,
+  ListRuns,
+  ReadEvents,
+  ReadMatrix,
+  ReadMetrics,
+  ReadTimeline,
+  RunRef,
+} from "@rolldeck/contracts/api/runs";
+import { CreateToken, TokenRef } from "@rolldeck/contracts/api/system";
+import { ownerOnly, reads, router, writes } from "./trpc.ts";
+
+const runs = router({
+  list: reads.input(ListRuns).query(({ ctx, input }) => ctx.services.runs.list(input)),
+  get: reads.input(RunRef).query(({ ctx, input }) => ctx.services.runs.get(input)),
+  launch: writes.input(LaunchRun).mutation(({ ctx, input }) => ctx.services.runs.launch(input)),
+  // A mutation only because configs outgrow a URL: it changes nothing, so a read token may call it.
+  check: reads.input(CheckConfig).mutation(({ ctx, input }) => ctx.services.runs.check(input)),
+  act: writes.input(ActOnRun).mutation(({ ctx, input }) => ctx.services.runs.act(input)),
+  events: reads.input(ReadEvents).query(({ ctx, input }) => ctx.services.runs.events(input)),
+  metrics: reads.input(ReadMetrics).query(({ ctx, input }) => ctx.services.runs.metrics(input)),
+  matrix: reads.input(ReadMatrix).query(({ ctx, input }) => ctx.services.runs.matrix(input)),
+  timeline: reads.input(ReadTimeline).query(({ ctx, input }) => ctx.services.runs.timeline(input)),
+  compare: reads.input(CompareRuns).query(({ ctx, input }) => ctx.services.runs.compare(input)),
+});
+
+const rollouts = router({
+  get: reads.input(RolloutRef).query(({ ctx, input }) => ctx.services.rollouts.get(input)),
+  turns: reads.input(ReadTurns).query(({ ctx, input }) => ctx.services.rollouts.turns(input)),
+  tokens: reads.input(ReadTokens).query(({ ctx, input }) => ctx.services.rollouts.tokens(input)),
+});
+
+const driven = router({
+  requestBatch: writes.input(RequestBatch).mutation(({ ctx, input }) => ctx.services.driven.requestBatch(input)),
+  readBatch: reads.input(ReadBatch).query(({ ctx, input }) => ctx.services.driven.readBatch(input)),
+  heartbeat: writes.input(TrainerHeartbeat).mutation(({ ctx, input }) => ctx.services.driven.heartbeat(input)),
+});
+
+const auth = router({
+  me: reads.query(({ ctx }) => ({
+    name: ctx.principal.name,
+    kind: ctx.principal.kind,
+    scopes: [...ctx.principal.scopes],
+  })),
+  listTokens: ownerOnly.query(({ ctx }) => ctx.services.tokens.list()),
+  createToken: ownerOnly.input(CreateToken).mutation(({ ctx, input }) => ctx.services.tokens.create(input)),
+  revokeToken: ownerOnly.input(TokenRef).mutation(({ ctx, input }) => ctx.services.tokens.revoke(input)),
+});
+
+export const appRouter = router({
+  runs,
+  rollouts,
+  driven,
+  auth,
+  catalogue: router({ get: reads.query(({ ctx }) => ctx.services.catalogue.get()) }),
+  system: router({ state: reads.query(({ ctx }) => ctx.services.system.state()) }),
+});
+export type AppRouter = typeof appRouter;

@@ -1,0 +1,91 @@
+/**
+ * What the API can do, once: tRPC and REST are two shapes over these functions. Types come from `contracts` alone, so the
+ * router's type carries no adapter into the browser's type check.
+ *
+ * Errors: InputError names the field, NotFoundError, ConflictError; anything else is our own fault and becomes a 500.
+ */
+import type {
+  BatchPage,
+  BatchReply,
+  ReadBatch,
+  ReadTokens,
+  ReadTurns,
+  RequestBatch,
+  RolloutDetail,
+  RolloutRef,
+  TokenPage,
+  TrainerHeartbeat,
+  TurnPage,
+} from "@rolldeck/contracts/api/rollouts";
+import type {
+  ActOnRun,
+  CheckConfig,
+  CompareRuns,
+  Comparison,
+  ConfigCheck,
+  EventPage,
+  Launched,
+  LaunchRun,
+  ListRuns,
+  Matrix,
+  MetricsReply,
+  ReadEvents,
+  ReadMatrix,
+  ReadMetrics,
+  ReadTimeline,
+  RunDetail,
+  RunPage,
+  RunRef,
+  RunStatusReply,
+  Timeline,
+} from "@rolldeck/contracts/api/runs";
+import type {
+  Catalogue,
+  CreatedToken,
+  CreateToken,
+  SystemState,
+  TokenInfo,
+  TokenRef,
+} from "@rolldeck/contracts/api/system";
+import type { z } from "zod";
+
+/** A call: parsed input in, the schema's output type out. */
+type Call<I extends z.ZodType, O extends z.ZodType> = (input: z.output<I>) => Promise<z.output<O>>;
+
+export interface RunServices {
+  list: Call<typeof ListRuns, typeof RunPage>;
+  get: Call<typeof RunRef, typeof RunDetail>;
+  launch: Call<typeof LaunchRun, typeof Launched>;
+  check: Call<typeof CheckConfig, typeof ConfigCheck>;
+  act: Call<typeof ActOnRun, typeof RunStatusReply>;
+  events: Call<typeof ReadEvents, typeof EventPage>;
+  metrics: Call<typeof ReadMetrics, typeof MetricsReply>;
+  matrix: Call<typeof ReadMatrix, typeof Matrix>;
+  timeline: Call<typeof ReadTimeline, typeof Timeline>;
+  compare: Call<typeof CompareRuns, typeof Comparison>;
+}
+export interface RolloutServices {
+  get: Call<typeof RolloutRef, typeof RolloutDetail>;
+  turns: Call<typeof ReadTurns, typeof TurnPage>;
+  tokens: Call<typeof ReadTokens, typeof TokenPage>;
+}
+export interface DrivenServices {
+  requestBatch: Call<typeof RequestBatch, typeof BatchReply>;
+  readBatch: Call<typeof ReadBatch, typeof BatchPage>;
+  heartbeat: Call<typeof TrainerHeartbeat, typeof RunStatusReply>;
+}
+export interface TokenServices {
+  list(): Promise<TokenInfoValue[]>;
+  create: Call<typeof CreateToken, typeof CreatedToken>;
+  revoke: Call<typeof TokenRef, typeof TokenInfo>;
+}
+export type TokenInfoValue = z.output<typeof TokenInfo>;
+
+export interface Services {
+  readonly runs: RunServices;
+  readonly rollouts: RolloutServices;
+  readonly driven: DrivenServices;
+  readonly tokens: TokenServices;
+  readonly catalogue: { get(): Promise<z.output<typeof Catalogue>> };
+  readonly system: { state(): Promise<z.output<typeof SystemState>> };
+}
