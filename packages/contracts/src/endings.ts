@@ -83,7 +83,7 @@ export const endingNames = Object.keys(endings) as [Ending, ...Ending[]];
 /** The rule for an ending, widened to the interface. */
 export const endingRule = (ending: Ending): EndingRule => endings[ending];
 
-/** Why a token carries loss mask 0; null means it is trained. */
+/** Why a token carries loss mask 0; null means it is trained. Stored by position: append only. */
 export const maskReasons = [
   "template",
   "observation",
@@ -96,5 +96,7 @@ export const maskReasons = [
   "stale",
   "zero-variance",
   "over-length",
+  // A sampled token that is context here and trained in another row of the same trajectory (a broken prefix, a fork).
+  "other-row",
 ] as const;
 export type MaskReason = (typeof maskReasons)[number];
