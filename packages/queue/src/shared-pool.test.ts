@@ -1,0 +1,91 @@
+import { once } from "node:events";
+import { queueNames } from "@rolldeck/contracts/jobs";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../testing/conformance.ts";
+import { type RestartableServer, startPostgres } from "../testing/postgres.ts";
+import { connectQueue } from "./connection.ts";
+import { Consumer } from "./consumer.ts";
+import { Producer } from "./producer.ts";
+import { isOutage, SharedPool } from "./shared-pool.ts";
+
+let server: RestartableServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server?.remove());
+
+test("four consumers and a producer stay within the pool and leave its names to our own tables", async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 6 });
+  const warnings: Error[] = [];
+  const listen = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", listen);
+  const connection = await connectQueue({ pool });
+  const producer = new Producer(connection);
+  let handled = 0;
+  const count = async (): Promise<void> => void handled++;
+  const consumers = queueNames.map(
+    (queue) =>
+      new Consumer(connection, {
+        queue,
+        concurrency: 4,
+        handle: { reconcile: count, stage: count, "run-stage": count, prepare: count, update: count },
+        onError: (error) => warnings.push(error),
+      }),
+  );
+  for (const consumer of consumers) consumer.start();
+  await producer.addMany([
+    { name: "reconcile", payload: { runId: "r" } },
+    { name: "prepare", payload: { runId: "r" } },
+    { name: "stage", payload: { runId: "r", rolloutId: "x", attempt: 1, stage: "init" } },
+    { name: "run-stage", payload: { runId: "r", rolloutId: "x", attempt: 1, stage: "run" } },
+  ]);
+  await until(() => handled === 4, "a job on each queue");
+  expect(pool.totalCount).toBeLessThanOrEqual(6);
+  const { rows } = await pool.query("select current_schema() as first");
+  expect(rows[0].first).toBe("public");
+  await Promise.all(consumers.map((consumer) => consumer.close(1000)));
+  await producer.close();
+  await connection.close();
+  process.off("warning", listen);
+  expect(warnings).toEqual([]);
+  await pool.end();
+});
+
+test("one outage is one report, and looks like a refused connection to whoever queries", async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 2 });
+  const shared = new SharedPool(pool);
+  const reports: Error[] = [];
+  shared.on("error", (error: Error) => reports.push(error));
+  await shared.query("select 1");
+  const reported = once(shared, "error");
+  await server.stop();
+  await reported;
+  for (let n = 0; n < 3; n++) {
+    await expect(shared.query("select 1")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  }
+  expect(reports).toHaveLength(1);
+  await server.start();
+  await until(async () => {
+    try {
+      return (await shared.query<{ one: number }>("select 1 as one")).rows[0]?.one === 1;
+    } catch {
+      return false;
+    }
+  }, "the server answers again");
+  await expect(shared.query("select no_such_column")).rejects.toMatchObject({ code: "42703" });
+  await shared.end();
+  await pool.end();
+});
+
+test.each([
+  ["57P01", "terminating connection due to administrator command", true],
+  ["08006", "connection failure", true],
+  ["ECONNRESET", "read ECONNRESET", true],
+  ["", "Connection terminated unexpectedly", true],
+  ["23505", "duplicate key value", false],
+  ["BM001", "job is not in the active state", false],
+  ["42P01", 'relation "job" does not exist', false],
+])("SQLSTATE %s (%s): outage %s", (code, message, expected) => {
+  expect(isOutage(Object.assign(new Error(message), { code }))).toBe(expected);
+});
