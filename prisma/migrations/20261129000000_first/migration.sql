@@ -36,6 +36,8 @@ create table "runs" (
   "trainer_seq" bigint not null default 0,
   "prepare_claim" bigint not null default 0,
   "prepare_lease_until" timestamptz,
+  -- Null while the job is queued; a worker's id while it is held.
+  "prepare_worker_id" text,
   "prepare_failures" integer not null default 0,
   "trainer_lease_until" timestamptz,
   "boot" jsonb,
@@ -58,6 +60,8 @@ create table "steps" (
   "batch_id" text,
   "policy_version" integer,
   "claim" bigint not null default 0,
+  -- Null while the update job is queued; a worker's id while it is held.
+  "worker_id" text,
   "lease_until" timestamptz,
   "update_failures" integer not null default 0,
   "reason" text,
@@ -101,6 +105,8 @@ create table "rollouts" (
   "stage_started_at" timestamptz,
   "outcome" text,
   "ending" text,
+  -- How the run stage ended; kept while `ending` says how grading failed, so that grading can be tried again.
+  "run_ending" text,
   "reason" text,
   "reward" double precision,
   "reward_parts" jsonb,
@@ -184,6 +190,18 @@ create table "events" (
   "rollout_id" text,
   "body" jsonb not null,
   primary key ("run_id", "seq")
+);
+
+-- Newest batch each writer lane committed and what became of its entries: after a lost connection the writer reads here
+-- whether its batch is in. Rows of writers that are gone are swept by age.
+create table "writer_marks" (
+  "writer_id" text not null,
+  "lane" integer not null,
+  "batch" bigint not null,
+  -- Per entry of the batch: the seq it got, or −1 where it was fenced.
+  "seqs" bigint[] not null,
+  "at" timestamptz not null default now(),
+  primary key ("writer_id", "lane")
 );
 
 create table "stage_spans" (
