@@ -1,0 +1,37 @@
+/**
+ * Bundles the server apps with esbuild: our TypeScript becomes one file per app, npm packages stay external (a bundled pg or
+ * BullMQ fails at run time). Takes well under a second, so every start does it.
+ */
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { build } from "esbuild";
+import { root } from "./ensure-installed.mjs";
+
+const keepPackagesExternal = {
+  name: "keep-packages-external",
+  setup(api) {
+    api.onResolve({ filter: /^[^./]/ }, (args) => {
+      if (args.kind === "entry-point" || args.path.startsWith("@rolldeck/")) return undefined;
+      return { path: args.path, external: true };
+    });
+  },
+};
+
+/** @param {string[]} apps folder names under apps/ that have a src/main.ts */
+export async function buildServers(apps) {
+  const entryPoints = apps
+    .map((app) => ({ in: path.join(root, "apps", app, "src/main.ts"), out: path.join(app, "dist/main") }))
+    .filter((entry) => existsSync(entry.in));
+  await build({
+    entryPoints,
+    outdir: path.join(root, "apps"),
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "esm",
+    sourcemap: true,
+    logLevel: "error",
+    plugins: [keepPackagesExternal],
+  });
+}

@@ -1,0 +1,33 @@
+/** Entry of the `rolldeck` command: parses the command line, loads only what the command needs. */
+import { Command, CommanderError } from "commander";
+import { addRunCommands } from "./commands/run-commands.ts";
+import { addServerCommands } from "./commands/server-commands.ts";
+import { CommandFailure } from "./commands/command-failure.ts";
+import { startCommand } from "./start/options.ts";
+
+/** Runs one command line; failures print one message and set the exit code (1 failed, 2 wrong usage). */
+export async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command("rolldeck")
+    .description("The control deck for reinforcement learning of multi-turn LLM agents")
+    .showHelpAfterError()
+    .exitOverride();
+  program.addCommand(
+    startCommand(async (options) => {
+      const { start } = await import("./start/start.ts");
+      await start(options, process.env.ROLLDECK_ROOT ?? process.cwd());
+    }),
+  );
+  addRunCommands(program);
+  addServerCommands(program);
+  for (const command of program.commands) command.exitOverride();
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? 0 : 2;
+      return;
+    }
+    process.exitCode = 1;
+    process.stderr.write(`rolldeck: ${error instanceof CommandFailure ? error.text() : error instanceof Error ? error.message : String(error)}\n`);
+  }
+}

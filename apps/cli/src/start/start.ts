@@ -1,0 +1,211 @@
+/**
+ * The supervisor behind `npm start`: database, API, pages, worker and GPU worker in one terminal. Order: the URL is printed as
+ * soon as the API listens; pages and Python environment are made beside it. Ctrl-C stops everything in reverse order; a second
+ * start continues where it stopped.
+ */
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { createSignInCode } from "@rolldeck/db/auth/sign-in-codes";
+import { createPool, type Pool } from "@rolldeck/db/connect";
+import { startEmbeddedPostgres } from "@rolldeck/db/embedded-postgres";
+import { migrate } from "@rolldeck/db/migrate";
+import type { Child } from "./child.ts";
+import { say } from "./console-lines.ts";
+import { chooseDataFolder } from "./data-folder.ts";
+import { launchDemo } from "./demo.ts";
+import { freePort } from "./free-port.ts";
+import { gpuWorkerUrl, startGpuWorker, stringEnv } from "./gpu-worker.ts";
+import type { Part, StartOptions } from "./options.ts";
+import { gpuWorkerKey } from "./secrets.ts";
+import { readServerFile, removeServerFile, writeServerFile } from "./server-file.ts";
+import { nodeChild, webChild } from "./servers.ts";
+import { waitForHealth } from "./wait-for-health.ts";
+import { ensureWebBuilt } from "./web-build.ts";
+
+interface Closer {
+  readonly name: string;
+  close(): Promise<void>;
+}
+
+/** Runs until a signal; resolves after everything has stopped. */
+export async function start(options: StartOptions, root: string): Promise<void> {
+  const closers: Closer[] = [];
+  const abort = new AbortController();
+  const stopped = onSignals(closers, abort);
+  try {
+    await bringUp(options, root, closers, abort.signal);
+  } catch (error) {
+    if (!abort.signal.aborted) {
+      process.exitCode = 1;
+      say("rolldeck", error instanceof Error ? error.message : String(error));
+      abort.abort();
+      await closeAll(closers);
+      return;
+    }
+  }
+  await stopped;
+}
+
+async function closeAll(closers: Closer[]): Promise<void> {
+  for (const closer of closers.splice(0).reverse()) {
+    await closer.close().catch((error: Error) => say(closer.name, `did not stop cleanly: ${error.message}`));
+  }
+}
+
+/** First signal: stop in order. Second: end at once. */
+function onSignals(closers: Closer[], abort: AbortController): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    const onSignal = (): void => {
+      signals += 1;
+      if (signals > 1) process.exit(130);
+      say("rolldeck", "stopping (again to force)");
+      abort.abort();
+      void closeAll(closers).then(resolve);
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+async function bringUp(options: StartOptions, root: string, closers: Closer[], signal: AbortSignal): Promise<void> {
+  const data = chooseDataFolder({
+    asked: options.dataDir,
+    root,
+    xdgDataHome: process.env.XDG_DATA_HOME,
+    needsOthers: options.databaseUrl === undefined && process.getuid?.() === 0,
+  });
+  if (data.notice !== null) say("data", data.notice);
+  const running = readServerFile(data.path);
+  if (running !== null) throw new Error(`already running at ${running.url} (process ${running.pid}); stop it first, or choose another --data-dir`);
+  const logFolder = path.join(data.path, "logs");
+  mkdirSync(logFolder, { recursive: true, mode: 0o700 });
+
+  const { url: databaseUrl, pool } = await openDatabase(options, data.path, closers);
+  const port = await freePort(options.host, options.port);
+  if (port !== options.port && options.port !== 0) say("api", `port ${options.port} is busy, using ${port}`);
+  const webPort = await freePort("127.0.0.1", port + 1);
+  const gpuPort = await freePort("127.0.0.1", webPort + 1);
+  const modelRoots = process.env.ROLLDECK_MODEL_ROOTS ?? path.join(root, "infra/models");
+  const env = serverEnv({ options, root, dataFolder: data.path, databaseUrl, port, webPort, gpuPort, modelRoots });
+  const publicUrl = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
+
+  const supervise = (name: string, child: Child, graceMs: number): void => {
+    closers.push({ name, close: () => child.stop(graceMs) });
+    child.start();
+  };
+  const runs = (part: Part): boolean => options.only.includes(part);
+  if (runs("worker")) supervise("worker", nodeChild("worker", root, env, logFolder), 11_000);
+  const gpu = runs("gpu-worker")
+    ? superviseGpuWorker({ options, root, data: data.path, logFolder, modelRoots, gpuPort, pool, signal, closers })
+    : null;
+  if (runs("api")) {
+    supervise("api", nodeChild("api", root, env, logFolder), 5_000);
+    await waitForHealth(`http://127.0.0.1:${port}/healthz`, 60_000, signal);
+    writeServerFile(data.path, publicUrl);
+    closers.push({ name: "rolldeck", close: async () => removeServerFile(data.path) });
+    await sayLink(pool, publicUrl);
+    if (options.demo) await launchDemo(pool, publicUrl, data.path);
+  }
+  const web = runs("web") ? superviseWeb({ options, root, env, webPort, logFolder, supervise }) : null;
+  await Promise.all([gpu, web]);
+}
+
+async function sayLink(pool: Pool, publicUrl: string): Promise<void> {
+  const { code } = await createSignInCode(pool);
+  say("rolldeck", `open ${publicUrl}/sign-in?code=${code}`);
+  say("rolldeck", "the link works once, for 10 minutes; `npx rolldeck login-url` makes another");
+}
+
+async function openDatabase(options: StartOptions, dataFolder: string, closers: Closer[]): Promise<{ url: string; pool: Pool }> {
+  let url = options.databaseUrl;
+  if (url === undefined) {
+    const postgres = await startEmbeddedPostgres({ folder: path.join(dataFolder, "postgres") });
+    closers.push({ name: "postgres", close: () => postgres.stop() });
+    url = postgres.url;
+    say("postgres", `embedded, data in ${path.join(dataFolder, "postgres")}`);
+  }
+  const { applied } = await migrate(url);
+  if (applied.length > 0) say("postgres", `migrations applied: ${applied.join(", ")}`);
+  const pool = createPool(url, { applicationName: "rolldeck-start", max: 2 });
+  closers.push({ name: "postgres", close: () => pool.end() });
+  return { url, pool };
+}
+
+function serverEnv(parts: {
+  options: StartOptions;
+  root: string;
+  dataFolder: string;
+  databaseUrl: string;
+  port: number;
+  webPort: number;
+  gpuPort: number;
+  modelRoots: string;
+}): Record<string, string> {
+  const env: Record<string, string> = {
+    ...stringEnv(process.env),
+    NODE_ENV: "production",
+    ROLLDECK_ROOT: parts.root,
+    ROLLDECK_DATA_DIR: parts.dataFolder,
+    ROLLDECK_DATABASE_URL: parts.databaseUrl,
+    ROLLDECK_DATABASE_KIND: parts.options.databaseUrl === undefined ? "embedded" : "external",
+    ROLLDECK_HOST: parts.options.host,
+    ROLLDECK_PORT: String(parts.port),
+    ROLLDECK_WEB_URL: `http://127.0.0.1:${parts.webPort}`,
+    ROLLDECK_MODEL_ROOTS: parts.modelRoots,
+  };
+  if (parts.options.redisUrl !== undefined) env.ROLLDECK_REDIS_URL = parts.options.redisUrl;
+  // A GPU worker of the operator's own wins over the one that this process starts.
+  if (process.env.ROLLDECK_GPU_WORKER_URL === undefined) {
+    env.ROLLDECK_GPU_WORKER_URL = gpuWorkerUrl(parts.gpuPort);
+    env.ROLLDECK_GPU_WORKER_KEY = gpuWorkerKey(parts.dataFolder);
+  }
+  return env;
+}
+
+async function superviseGpuWorker(parts: {
+  options: StartOptions;
+  root: string;
+  data: string;
+  logFolder: string;
+  modelRoots: string;
+  gpuPort: number;
+  pool: Pool;
+  signal: AbortSignal;
+  closers: Closer[];
+}): Promise<void> {
+  if (process.env.ROLLDECK_GPU_WORKER_URL !== undefined) return;
+  const child = await startGpuWorker({
+    root: parts.root,
+    dataFolder: parts.data,
+    logFolder: parts.logFolder,
+    modelRoots: parts.modelRoots,
+    port: parts.gpuPort,
+    key: gpuWorkerKey(parts.data),
+    torch: parts.options.torch,
+    pool: parts.pool,
+    signal: parts.signal,
+  });
+  if (child === null) return;
+  // Stopped before the workers would miss it: closers run in reverse, and this one was added last.
+  parts.closers.push({ name: "gpu-worker", close: () => child.stop(10_000) });
+  say("gpu-worker", "started");
+}
+
+async function superviseWeb(parts: {
+  options: StartOptions;
+  root: string;
+  env: Record<string, string>;
+  webPort: number;
+  logFolder: string;
+  supervise: (name: string, child: Child, graceMs: number) => void;
+}): Promise<void> {
+  if (!parts.options.dev) {
+    say("web", "building the pages if their sources changed");
+    const { built, tookMs } = await ensureWebBuilt(parts.root, () => undefined);
+    if (built) say("web", `built in ${(tookMs / 1000).toFixed(0)} s`);
+  }
+  parts.supervise("web", webChild({ root: parts.root, env: parts.env, port: parts.webPort, dev: parts.options.dev, logFolder: parts.logFolder }), 5_000);
+  await waitForHealth(`http://127.0.0.1:${parts.webPort}/`, 120_000);
+  say("web", "the pages are up");
+}

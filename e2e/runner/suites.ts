@@ -1,0 +1,166 @@
+/** The suites of `npm test`, in the order in which a failure is cheapest to see; `all` marks those of `test:all` only. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { z } from "zod";
+import { preparePython } from "../../apps/cli/src/start/python-environment.ts";
+import { runCommand } from "./run-command.ts";
+import { type SuiteResult, emptyResult } from "./suite-result.ts";
+
+export interface Suite {
+  readonly name: string;
+  readonly all: boolean;
+  run(): Promise<SuiteResult>;
+}
+
+export const root = path.resolve(import.meta.dirname, "../..");
+const minute = 60_000;
+const bin = (name: string): string => path.join(root, "node_modules/.bin", name);
+
+/** A gate is one check that passes or fails as a whole. */
+async function gate(name: string, command: string, args: readonly string[], limitMs: number, env?: Record<string, string>): Promise<SuiteResult> {
+  const result = emptyResult();
+  const end = await runCommand(command, args, { cwd: root, env, limitMs });
+  if (end.code === 0) result.passed = 1;
+  else {
+    result.failed = 1;
+    result.failures.push(`${name}: ${end.timedOut ? `over its limit of ${limitMs / minute} min` : `exit ${end.code}`}`);
+  }
+  return result;
+}
+
+async function gates(list: readonly [name: string, command: string, args: readonly string[]][]): Promise<SuiteResult> {
+  const total = emptyResult();
+  for (const [name, command, args] of list) {
+    const result = await gate(name, command, args, 8 * minute, { TURBO_TELEMETRY_DISABLED: "1", NEXT_TELEMETRY_DISABLED: "1" });
+    total.passed += result.passed;
+    total.failed += result.failed;
+    total.failures.push(...result.failures);
+  }
+  return total;
+}
+
+const VitestReport = z.object({
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      status: z.string(),
+      message: z.string().optional(),
+      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+    }),
+  ),
+});
+
+function readVitest(file: string): SuiteResult {
+  const result = emptyResult();
+  for (const suite of VitestReport.parse(JSON.parse(readFileSync(file, "utf8"))).testResults) {
+    const where = path.relative(root, suite.name);
+    if (suite.status === "failed" && !suite.assertionResults.some((test) => test.status === "failed")) {
+      result.failed += 1;
+      result.failures.push(`${where}: ${suite.message?.split("\n")[0] ?? "could not run"}`);
+    }
+    for (const test of suite.assertionResults) {
+      if (test.status === "passed") result.passed += 1;
+      else if (test.status === "failed") {
+        result.failed += 1;
+        result.failures.push(`${where}: ${test.fullName}`);
+      } else result.skipped.push({ name: `${where}: ${test.fullName}`, reason: test.status });
+    }
+  }
+  return result;
+}
+
+async function vitest(config: string, limitMs: number, filters: readonly string[] = []): Promise<SuiteResult> {
+  const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-tests-"));
+  const report = path.join(folder, "report.json");
+  const args = ["run", "--config", config, "--reporter=dot", "--reporter=json", `--outputFile.json=${report}`, ...filters];
+  const end = await runCommand(bin("vitest"), args, { cwd: root, limitMs });
+  const result = existsSync(report) ? readVitest(report) : emptyResult();
+  rmSync(folder, { recursive: true, force: true });
+  if (end.timedOut || (end.code !== 0 && result.failed === 0)) {
+    result.failed += 1;
+    result.failures.push(`vitest ${config}: ${end.timedOut ? "over its limit" : `exit ${end.code}`}`);
+  }
+  return result;
+}
+
+/** Interpreter for everything that needs Python, prepared once. */
+let python: Promise<string> | null = null;
+export function testPython(): Promise<string> {
+  let last = "";
+  python ??= preparePython({
+    root,
+    withTests: true,
+    torch: undefined,
+    env: process.env,
+    onProgress: (progress) => {
+      if (progress.step !== last) process.stdout.write(`python: ${progress.step}\n`);
+      last = progress.step;
+    },
+  });
+  return python;
+}
+
+async function pytest(): Promise<SuiteResult> {
+  const result = emptyResult();
+  let interpreter: string;
+  try {
+    interpreter = await testPython();
+  } catch (error) {
+    result.failed = 1;
+    result.failures.push(`pytest: ${error instanceof Error ? error.message : String(error)}`);
+    return result;
+  }
+  const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-pytest-"));
+  const report = path.join(folder, "report.xml");
+  const end = await runCommand(interpreter, ["-m", "pytest", "-q", "-x", "--maxfail=20", "-p", "no:cacheprovider", `--junitxml=${report}`], {
+    cwd: path.join(root, "infra/gpu-worker"),
+    env: { HF_HUB_OFFLINE: "1" },
+    limitMs: 10 * minute,
+  });
+  if (existsSync(report)) addJunit(readFileSync(report, "utf8"), result);
+  rmSync(folder, { recursive: true, force: true });
+  if (end.code !== 0 && result.failed === 0) {
+    result.failed = 1;
+    result.failures.push(`pytest: ${end.timedOut ? "over its limit" : `exit ${end.code}`}`);
+  }
+  return result;
+}
+
+function addJunit(xml: string, result: SuiteResult): void {
+  for (const match of xml.matchAll(/<testcase ([^>]*?)(\/>|>([\s\S]*?)<\/testcase>)/g)) {
+    const name = /\bname="([^"]*)"/.exec(match[1] ?? "")?.[1] ?? "?";
+    const body = match[3] ?? "";
+    if (/<(failure|error)\b/.test(body)) {
+      result.failed += 1;
+      result.failures.push(`pytest: ${name}`);
+    } else if (/<skipped\b/.test(body)) result.skipped.push({ name: `pytest: ${name}`, reason: /message="([^"]*)"/.exec(body)?.[1] ?? "skipped" });
+    else result.passed += 1;
+  }
+}
+
+/** End-to-end suites use the same interpreter for the real GPU worker. */
+async function endToEnd(folder: string, limitMs: number): Promise<SuiteResult> {
+  process.env.ROLLDECK_PYTHON ??= await testPython();
+  mkdirSync(path.join(root, "test-results"), { recursive: true });
+  return vitest("e2e/vitest.config.ts", limitMs, [folder]);
+}
+
+export const suites: readonly Suite[] = [
+  {
+    name: "gates",
+    all: false,
+    run: () =>
+      gates([
+        ["types", bin("turbo"), ["run", "typecheck", "--concurrency=2", "--output-logs=errors-only"]],
+        ["types of e2e", bin("tsc"), ["--noEmit", "-p", "e2e"]],
+        ["biome", bin("biome"), ["check", "."]],
+        ["boundaries", bin("depcruise"), ["apps", "packages", "--config", ".dependency-cruiser.cjs"]],
+        ["knip", bin("knip"), []],
+      ]),
+  },
+  { name: "unit", all: false, run: () => vitest("vitest.config.ts", 12 * minute) },
+  { name: "pytest", all: false, run: pytest },
+  { name: "walks", all: false, run: () => endToEnd("e2e/walks", 8 * minute) },
+  { name: "chaos", all: false, run: () => endToEnd("e2e/chaos", 6 * minute) },
+];
