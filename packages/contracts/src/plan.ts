@@ -18,13 +18,16 @@ export interface RunSnapshot {
   readonly runId: string;
   readonly status: RunStatus;
   readonly config: RunConfig;
-  /** Number of updates done = version that serves, null before the first version serves. */
+  /**
+   * Version that serves: number of the newest train step that made an update, 0 before the first; null while none serves. A
+   * step that ends without an update leaves its number unused.
+   */
   readonly servingVersion: number | null;
   /** Boot id of the backend that holds the model, null when none was created. */
   readonly modelBootId: string | null;
   /** Newest boot id seen at the backend, null while it is down. */
   readonly backendBootId: string | null;
-  /** A worker holds the lease of the run's prepare job, until then. */
+  /** Until when the run's prepare job counts as on its way (`prepare` sets it) or is held by a worker. */
   readonly prepareLeaseUntil: number | null;
   readonly prepareFailures: number;
   readonly startedAt: number | null;
@@ -33,6 +36,7 @@ export interface RunSnapshot {
   readonly taskSizes: readonly { readonly train: number | null; readonly evaluate: number | null }[];
   /** Sandbox need per task set, in the order of config.taskSets. */
   readonly taskSandboxes: readonly ("none" | "process" | "image")[];
+  /** Every open step and at least the eight newest ended ones of each purpose. */
   readonly steps: readonly StepSnapshot[];
   /** All rollouts of the steps that are not over. */
   readonly rollouts: readonly RolloutSnapshot[];
@@ -52,6 +56,7 @@ export interface StepSnapshot {
   readonly state: StepState;
   readonly source: "planned" | "driven";
   readonly createdAt: number;
+  /** As `prepareLeaseUntil`, of the update job; set by `begin-update` and `redeliver-update`. */
   readonly updateLeaseUntil: number | null;
   readonly updateFailures: number;
 }
@@ -66,15 +71,19 @@ export interface RolloutSnapshot {
   readonly stage: Stage;
   readonly state: RolloutState;
   readonly claim: number;
-  /** Deliveries of this attempt's stage so far. */
+  /** Times this attempt's stage was claimed. */
   readonly deliveries: number;
+  /** Active: the worker's lease. Queued: until when its job counts as on its way (`admit` and `redeliver` set it). */
   readonly leaseUntil: number | null;
   /** Not to be admitted before (back-off). */
   readonly notBefore: number | null;
   /** When it entered its present stage's waiting line. */
   readonly readyAt: number;
   readonly stageStartedAt: number | null;
+  /** Waiting with a failed ending: the stage failed and the planner decides; `retry` and `regrade` clear it. */
   readonly ending: Ending | null;
+  /** What the stage said when it failed. */
+  readonly reason?: string | null;
   readonly outcome: RolloutOutcome | null;
   readonly reward: number | null;
   readonly infrastructureFailures: number;
@@ -161,7 +170,10 @@ export type Action =
     }
   | { readonly do: "note"; readonly level: "info" | "warning" | "error"; readonly message: string };
 
-/** Plan again no later than this (back-off ends, deadline), milliseconds of the database's clock; null = no timer. */
+/**
+ * `wakeAt`: plan again no later than this (back-off ends, lease past, deadline), milliseconds of the database's clock; not after
+ * the snapshot's `now` = at once, because the actions call for a next plan; null = no timer.
+ */
 export interface Plan {
   readonly actions: readonly Action[];
   readonly wakeAt: number | null;
@@ -172,5 +184,8 @@ export interface Demand {
   readonly runId: string;
   readonly weight: number;
   readonly held: number;
+  /** Leases it could use in all now, those held included. */
   readonly wanted: number;
+  /** When the oldest rollout that waits for this resource came to wait: ties go to it, so that no run starves. */
+  readonly waitingSince?: number | null;
 }
