@@ -1,0 +1,33 @@
+/** Reward of one rollout: the right answer counts 1, every lookup beyond those needed costs a little. */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { FinishedRollout, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
+import { KeyChainState } from "./instances.ts";
+
+/** Policies look up more than they need unless that costs something. */
+export const extraLookupCost = 0.02;
+
+/** @throws BoundaryError("verifier") when the instance is not a key chain's. */
+export async function verifyKeyChain(instance: TaskInstance, rollout: FinishedRollout): Promise<Verdict> {
+  const parsed = KeyChainState.safeParse(instance.state);
+  if (!parsed.success) {
+    throw new BoundaryError("verifier", "bad_instance", `${instance.instanceId} is not a key chain`, {
+      cause: parsed.error,
+    });
+  }
+  const { answer, lookups } = parsed.data;
+  const success = rollout.finalAnswer?.trim() === answer;
+  const made = rollout.toolCalls.filter((call) => call.name === "get").length;
+  const extra = Math.max(0, made - lookups);
+  const parts = { answer: success ? 1 : 0, "extra lookups": extra === 0 ? 0 : -extraLookupCost * extra };
+  return {
+    reward: parts.answer + parts["extra lookups"],
+    success,
+    parts,
+    notes: success ? null : explain(rollout.finalAnswer, answer),
+  };
+}
+
+function explain(given: string | null, answer: string): string {
+  if (given === null) return `no answer; it was ${answer}`;
+  return `answered ${JSON.stringify(given.slice(0, 40))}; it was ${answer}`;
+}
