@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { InputError } from "@rolldeck/contracts/errors";
+import pg from "pg";
+import { afterEach, expect, test } from "vitest";
+import { createTestDatabase, startTestPostgres } from "../testing/postgres.ts";
+import { createPool } from "./connect.ts";
+import { findRoot } from "./find-root.ts";
+import { migrate } from "./migrate.ts";
+import { newId } from "./new-id.ts";
+
+const pools: pg.Pool[] = [];
+async function emptyDatabase(): Promise<string> {
+  const server = await startTestPostgres();
+  const name = `empty_${newId()}`;
+  const client = new pg.Client({ connectionString: server.url("postgres") });
+  await client.connect();
+  await client.query(`create database ${name}`);
+  await client.end();
+  return server.url(name);
+}
+function open(url: string): pg.Pool {
+  const pool = createPool(url);
+  pools.push(pool);
+  return pool;
+}
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.end()));
+});
+
+test("two processes that migrate an empty database at once apply each migration once, with Prisma's record", async () => {
+  const url = await emptyDatabase();
+  const results = await Promise.all([migrate(url), migrate(url), migrate(url)]);
+  expect(results.map((result) => result.applied.length).sort()).toEqual([0, 0, 1]);
+  const { rows } = await open(url).query("select migration_name, checksum, finished_at from _prisma_migrations");
+  const file = join(findRoot(), "prisma", "migrations", rows[0].migration_name, "migration.sql");
+  expect(rows).toHaveLength(1);
+  expect(rows[0].checksum).toBe(
+    createHash("sha256")
+      .update(await readFile(file))
+      .digest("hex"),
+  );
+  expect(rows[0].finished_at).toBeInstanceOf(Date);
+});
+
+test("a database with someone else's tables is refused and left as it was", async () => {
+  const url = await emptyDatabase();
+  await open(url).query("create table customers (id int)");
+  await expect(migrate(url)).rejects.toThrow(InputError);
+  await expect(migrate(url)).rejects.toThrow(/customers/);
+  const { rows } = await open(url).query("select tablename from pg_tables where schemaname = 'public'");
+  expect(rows).toEqual([{ tablename: "customers" }]);
+});
+
+test("a database made with another text of a migration is refused", async () => {
+  const database = await createTestDatabase();
+  await database.pool.query("update _prisma_migrations set checksum = 'x'");
+  await expect(migrate(database.url)).rejects.toThrow(/not the one this database was made with/);
+  await database.drop();
+});
+
+test("a database that does not answer says so", async () => {
+  await expect(migrate("postgresql://x:y@127.0.0.1:1/none")).rejects.toThrow(/does not answer/);
+});
