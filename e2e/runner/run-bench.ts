@@ -19,7 +19,9 @@ if (name === undefined || !names.includes(name)) {
 }
 
 const Bench = z.object({
-  run: z.custom<(args: string[], progress: (line: string) => void) => Promise<object>>((value) => typeof value === "function"),
+  run: z.custom<(args: string[], progress: (line: string) => void) => Promise<object>>(
+    (value) => typeof value === "function",
+  ),
 });
 const bench = Bench.parse({ ...(await import(pathToFileURL(path.join(folder, `${name}.ts`)).href)) });
 const started = Date.now();

@@ -2,15 +2,18 @@
  * `npm test` and `npm run test:all`: runs every suite in order, prints each one's counts, and ends with one line
  * `N passed, N failed, N skipped`. With CI=true a skip fails unless e2e/allowed-skips.json lists it with its reason.
  */
-import { suites } from "./suites.ts";
-import { type SuiteResult, emptyResult } from "./suite-result.ts";
-import { installSystemPackages } from "./system-packages.ts";
+
 import { readAllowedSkips } from "./allowed-skips.ts";
+import { emptyResult, type SuiteResult } from "./suite-result.ts";
+import { suites } from "./suites.ts";
+import { installSystemPackages } from "./system-packages.ts";
 
 const flags = new Set(process.argv.slice(2).filter((flag) => flag.startsWith("--")));
 const only = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 if (flags.has("--help")) {
-  process.stdout.write(`npm test -- [--all] [--install-system] [suite …]\nsuites: ${suites.map((suite) => suite.name).join(", ")}\n`);
+  process.stdout.write(
+    `npm test -- [--all] [--install-system] [suite …]\nsuites: ${suites.map((suite) => suite.name).join(", ")}\n`,
+  );
   process.exit(0);
 }
 
@@ -27,7 +30,9 @@ for (const suite of suites) {
   total.failed += result.failed;
   total.skipped.push(...result.skipped);
   total.failures.push(...result.failures);
-  process.stdout.write(`-- ${suite.name}: ${result.passed} passed, ${result.failed} failed, ${result.skipped.length} skipped\n`);
+  process.stdout.write(
+    `-- ${suite.name}: ${result.passed} passed, ${result.failed} failed, ${result.skipped.length} skipped\n`,
+  );
 }
 
 const allowed = readAllowedSkips();
@@ -40,5 +45,7 @@ for (const skip of total.skipped) {
   }
 }
 for (const failure of total.failures) process.stdout.write(`failed: ${failure}\n`);
-process.stdout.write(`took ${minutes()}\n${total.passed} passed, ${total.failed} failed, ${total.skipped.length} skipped\n`);
+process.stdout.write(
+  `took ${minutes()}\n${total.passed} passed, ${total.failed} failed, ${total.skipped.length} skipped\n`,
+);
 process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);

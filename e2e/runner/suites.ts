@@ -5,7 +5,7 @@ import path from "node:path";
 import { z } from "zod";
 import { preparePython } from "../../apps/cli/src/start/python-environment.ts";
 import { runCommand } from "./run-command.ts";
-import { type SuiteResult, emptyResult } from "./suite-result.ts";
+import { emptyResult, type SuiteResult } from "./suite-result.ts";
 
 export interface Suite {
   readonly name: string;
@@ -18,7 +18,13 @@ const minute = 60_000;
 const bin = (name: string): string => path.join(root, "node_modules/.bin", name);
 
 /** A gate is one check that passes or fails as a whole. */
-async function gate(name: string, command: string, args: readonly string[], limitMs: number, env?: Record<string, string>): Promise<SuiteResult> {
+async function gate(
+  name: string,
+  command: string,
+  args: readonly string[],
+  limitMs: number,
+  env?: Record<string, string>,
+): Promise<SuiteResult> {
   const result = emptyResult();
   const end = await runCommand(command, args, { cwd: root, env, limitMs });
   if (end.code === 0) result.passed = 1;
@@ -32,7 +38,10 @@ async function gate(name: string, command: string, args: readonly string[], limi
 async function gates(list: readonly [name: string, command: string, args: readonly string[]][]): Promise<SuiteResult> {
   const total = emptyResult();
   for (const [name, command, args] of list) {
-    const result = await gate(name, command, args, 8 * minute, { TURBO_TELEMETRY_DISABLED: "1", NEXT_TELEMETRY_DISABLED: "1" });
+    const result = await gate(name, command, args, 8 * minute, {
+      TURBO_TELEMETRY_DISABLED: "1",
+      NEXT_TELEMETRY_DISABLED: "1",
+    });
     total.passed += result.passed;
     total.failed += result.failed;
     total.failures.push(...result.failures);
@@ -73,7 +82,15 @@ function readVitest(file: string): SuiteResult {
 async function vitest(config: string, limitMs: number, filters: readonly string[] = []): Promise<SuiteResult> {
   const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-tests-"));
   const report = path.join(folder, "report.json");
-  const args = ["run", "--config", config, "--reporter=dot", "--reporter=json", `--outputFile.json=${report}`, ...filters];
+  const args = [
+    "run",
+    "--config",
+    config,
+    "--reporter=dot",
+    "--reporter=json",
+    `--outputFile.json=${report}`,
+    ...filters,
+  ];
   const end = await runCommand(bin("vitest"), args, { cwd: root, limitMs });
   const result = existsSync(report) ? readVitest(report) : emptyResult();
   rmSync(folder, { recursive: true, force: true });
@@ -113,11 +130,15 @@ async function pytest(): Promise<SuiteResult> {
   }
   const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-pytest-"));
   const report = path.join(folder, "report.xml");
-  const end = await runCommand(interpreter, ["-m", "pytest", "-q", "-x", "--maxfail=20", "-p", "no:cacheprovider", `--junitxml=${report}`], {
-    cwd: path.join(root, "infra/gpu-worker"),
-    env: { HF_HUB_OFFLINE: "1" },
-    limitMs: 10 * minute,
-  });
+  const end = await runCommand(
+    interpreter,
+    ["-m", "pytest", "-q", "-x", "--maxfail=20", "-p", "no:cacheprovider", `--junitxml=${report}`],
+    {
+      cwd: path.join(root, "infra/gpu-worker"),
+      env: { HF_HUB_OFFLINE: "1" },
+      limitMs: 10 * minute,
+    },
+  );
   if (existsSync(report)) addJunit(readFileSync(report, "utf8"), result);
   rmSync(folder, { recursive: true, force: true });
   if (end.code !== 0 && result.failed === 0) {
@@ -134,7 +155,8 @@ function addJunit(xml: string, result: SuiteResult): void {
     if (/<(failure|error)\b/.test(body)) {
       result.failed += 1;
       result.failures.push(`pytest: ${name}`);
-    } else if (/<skipped\b/.test(body)) result.skipped.push({ name: `pytest: ${name}`, reason: /message="([^"]*)"/.exec(body)?.[1] ?? "skipped" });
+    } else if (/<skipped\b/.test(body))
+      result.skipped.push({ name: `pytest: ${name}`, reason: /message="([^"]*)"/.exec(body)?.[1] ?? "skipped" });
     else result.passed += 1;
   }
 }

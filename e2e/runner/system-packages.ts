@@ -28,12 +28,16 @@ function isDebianFamily(): boolean {
 }
 
 /** Installs what is missing where that is allowed; a failed install is said and leaves the suites to skip. */
-export async function installSystemPackages(options: { readonly asked: boolean; readonly say: (line: string) => void }): Promise<void> {
+export async function installSystemPackages(options: {
+  readonly asked: boolean;
+  readonly say: (line: string) => void;
+}): Promise<void> {
   const missing = systemPackages.filter((item) => !hasCommand(item.command));
   if (missing.length === 0) return;
   const isRoot = process.getuid?.() === 0;
   if (!isDebianFamily() || !(isRoot || options.asked)) {
-    for (const item of missing) options.say(`${item.name} is missing: ${howToInstall(item)} (suites that need it are skipped)`);
+    for (const item of missing)
+      options.say(`${item.name} is missing: ${howToInstall(item)} (suites that need it are skipped)`);
     return;
   }
   const names = missing.flatMap((item) => item.packages);

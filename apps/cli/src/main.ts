@@ -1,8 +1,8 @@
 /** Entry of the `rolldeck` command: parses the command line, loads only what the command needs. */
 import { Command, CommanderError } from "commander";
+import { CommandFailure } from "./commands/command-failure.ts";
 import { addRunCommands } from "./commands/run-commands.ts";
 import { addServerCommands } from "./commands/server-commands.ts";
-import { CommandFailure } from "./commands/command-failure.ts";
 import { startCommand } from "./start/options.ts";
 
 /** Runs one command line; failures print one message and set the exit code (1 failed, 2 wrong usage). */
@@ -28,6 +28,8 @@ export async function main(argv: readonly string[]): Promise<void> {
       return;
     }
     process.exitCode = 1;
-    process.stderr.write(`rolldeck: ${error instanceof CommandFailure ? error.text() : error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(
+      `rolldeck: ${error instanceof CommandFailure ? error.text() : error instanceof Error ? error.message : String(error)}\n`,
+    );
   }
 }

@@ -62,5 +62,8 @@ export function chooseDataFolder(options: {
   const rest = ["/var/lib/rolldeck", path.join(tmpdir(), "rolldeck")];
   const folder = rest.find((candidate) => usable(candidate, needsOthers));
   if (folder === undefined) throw new Error(`no folder for data can be written; name one with --data-dir`);
-  return { path: folder, notice: `${first} can't be entered by the Postgres user, so data is kept in ${folder} (--data-dir changes that)` };
+  return {
+    path: folder,
+    notice: `${first} can't be entered by the Postgres user, so data is kept in ${folder} (--data-dir changes that)`,
+  };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Rolldeck } from "@rolldeck/client/rolldeck";
 import { presets } from "@rolldeck/contracts/presets";
-import type { Pool } from "@rolldeck/db/connect";
+import type { Pool } from "pg";
 import { say } from "./console-lines.ts";
 
 /** Launches it once; a database that ever had a run is left alone. */

@@ -4,8 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { reportGpuWorker } from "@rolldeck/db/gpu-workers";
-import type { Pool } from "@rolldeck/db/connect";
+import { reportGpuWorker, supervisedGpuWorker } from "@rolldeck/db/gpu-workers";
+import type { Pool } from "pg";
 import { Child } from "./child.ts";
 import { say } from "./console-lines.ts";
 import { type InstallProgress, preparePython } from "./python-environment.ts";
@@ -22,22 +22,30 @@ export interface GpuWorkerOptions {
   readonly signal: AbortSignal;
 }
 
-export const gpuWorkerName = "local";
 export const gpuWorkerUrl = (port: number): string => `http://127.0.0.1:${port}`;
 
 /** Writes the newest progress at most twice a second; the last one always arrives. */
 function progressReporter(pool: Pool, url: string) {
   const startedAt = Date.now();
   let lastAt = 0;
-  return async (state: "installing" | "starting" | "failed", progress: InstallProgress, force = false): Promise<void> => {
+  return async (
+    state: "installing" | "starting" | "failed",
+    progress: InstallProgress,
+    force = false,
+  ): Promise<void> => {
     if (!force && Date.now() - lastAt < 500) return;
     lastAt = Date.now();
-    const size = progress.doneMb === null ? { done: null, total: null, unit: null } : { done: progress.doneMb, total: progress.totalMb, unit: "MB" };
+    const size =
+      progress.doneMb === null
+        ? { done: null, total: null, unit: null }
+        : { done: progress.doneMb, total: progress.totalMb, unit: "MB" };
     await reportGpuWorker(pool, {
-      name: gpuWorkerName,
+      name: supervisedGpuWorker,
       url,
       state,
       boot: { message: progress.step, ...size, elapsedMs: Date.now() - startedAt },
+      device: null,
+      bootId: null,
     }).catch((error: Error) => say("gpu-worker", `progress not stored: ${error.message}`));
   };
 }
@@ -93,7 +101,18 @@ function launch(python: string, options: GpuWorkerOptions): Child {
   return new Child({
     name: "gpu-worker",
     command: python,
-    args: ["-m", "rolldeck_gpu_worker", "--host", "127.0.0.1", "--port", String(options.port), "--data-dir", path.join(options.dataFolder, "gpu-worker"), "--model-roots", options.modelRoots],
+    args: [
+      "-m",
+      "rolldeck_gpu_worker",
+      "--host",
+      "127.0.0.1",
+      "--port",
+      String(options.port),
+      "--data-dir",
+      path.join(options.dataFolder, "gpu-worker"),
+      "--model-roots",
+      options.modelRoots,
+    ],
     cwd: folder,
     env: {
       ...stringEnv(process.env),
@@ -105,7 +124,8 @@ function launch(python: string, options: GpuWorkerOptions): Child {
     },
     channel: false,
     logFolder: options.logFolder,
-    onRestart: (code, signal) => say("gpu-worker", `ended (${signal ?? `exit ${code}`}); starting it again, see logs/gpu-worker.log`),
+    onRestart: (code, signal) =>
+      say("gpu-worker", `ended (${signal ?? `exit ${code}`}); starting it again, see logs/gpu-worker.log`),
   });
 }
 

@@ -11,7 +11,9 @@ export const StartOptions = z.object({
   port: z.int().min(0).max(65_535),
   host: z.string(),
   dataDir: z.string().min(1).optional(),
-  databaseUrl: z.url({ protocol: /^postgres(ql)?$/, error: "must look like postgresql://user:password@host:port/name" }).optional(),
+  databaseUrl: z
+    .url({ protocol: /^postgres(ql)?$/, error: "must look like postgresql://user:password@host:port/name" })
+    .optional(),
   redisUrl: z.url({ protocol: /^rediss?$/, error: "must look like redis://host:port" }).optional(),
   torch: z.enum(["cpu", "cuda"]).optional(),
   dev: z.boolean(),
@@ -40,10 +42,20 @@ export function startCommand(act: (options: StartOptions) => Promise<void>): Com
     .addOption(new Option("--host <address>", "address to listen on").env("ROLLDECK_HOST").default("127.0.0.1"))
     .addOption(new Option("--data-dir <folder>", "where everything is kept").env("ROLLDECK_DATA_DIR"))
     .addOption(
-      new Option("--database-url <url>", "use this Postgres (15 or newer) instead of the embedded one").env("ROLLDECK_DATABASE_URL"),
+      new Option("--database-url <url>", "use this Postgres (15 or newer) instead of the embedded one").env(
+        "ROLLDECK_DATABASE_URL",
+      ),
     )
-    .addOption(new Option("--redis-url <url>", "use this Redis or Valkey for the queue instead of Postgres").env("ROLLDECK_REDIS_URL"))
-    .addOption(new Option("--torch <build>", "which PyTorch to install when none is there").choices(["cpu", "cuda"]).env("ROLLDECK_TORCH"))
+    .addOption(
+      new Option("--redis-url <url>", "use this Redis or Valkey for the queue instead of Postgres").env(
+        "ROLLDECK_REDIS_URL",
+      ),
+    )
+    .addOption(
+      new Option("--torch <build>", "which PyTorch to install when none is there")
+        .choices(["cpu", "cuda"])
+        .env("ROLLDECK_TORCH"),
+    )
     .option("--no-demo", "do not launch the quickstart run on an empty database")
     .addOption(
       new Option("--only <parts>", `run only these, comma separated: ${parts.join(", ")}`)

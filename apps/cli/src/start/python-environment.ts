@@ -33,7 +33,12 @@ interface Ended {
   readonly output: string;
 }
 
-function runPython(command: string, args: readonly string[], request: PythonRequest, onLine?: (line: string) => void): Promise<Ended> {
+function runPython(
+  command: string,
+  args: readonly string[],
+  request: PythonRequest,
+  onLine?: (line: string) => void,
+): Promise<Ended> {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       env: { ...request.env, PIP_DISABLE_PIP_VERSION_CHECK: "1", PYTHONUNBUFFERED: "1" },
@@ -63,7 +68,10 @@ except Exception as error:
 print(f"{sys.version_info[0]}.{sys.version_info[1]}|{torch_version}")
 `;
 
-async function probePython(command: string, request: PythonRequest): Promise<{ version: [number, number]; torch: [number, number] | null } | null> {
+async function probePython(
+  command: string,
+  request: PythonRequest,
+): Promise<{ version: [number, number]; torch: [number, number] | null } | null> {
   const { code, output } = await runPython(command, ["-c", probe], request);
   const match = /^(\d+)\.(\d+)\|(?:(\d+)\.(\d+))?/m.exec(output);
   if (code !== 0 || match === null) return null;
@@ -79,7 +87,9 @@ async function basePython(request: PythonRequest): Promise<string> {
     const found = await probePython(command, request);
     if (found !== null && atLeast(found.version, 3, 10) && !atLeast(found.version, 3, 14)) return command;
   }
-  throw new Error("no Python 3.10 to 3.13 was found: install one (Debian: apt install python3 python3-venv), or set ROLLDECK_PYTHON to an interpreter that has torch 2.4 or newer.");
+  throw new Error(
+    "no Python 3.10 to 3.13 was found: install one (Debian: apt install python3 python3-venv), or set ROLLDECK_PYTHON to an interpreter that has torch 2.4 or newer.",
+  );
 }
 
 /** Hash of what a finished environment holds; a changed requirements file installs again. */
@@ -102,16 +112,23 @@ function pipLine(line: string, report: (progress: InstallProgress) => void, stat
     report({ step: state.step, doneMb: Number(raw[1]) / 1e6, totalMb: Number(raw[2]) / 1e6 });
     return;
   }
-  const doing = /^\s*(Collecting|Downloading|Processing|Using cached|Installing collected packages:?|Building wheel for)\s*(\S*)/.exec(line);
+  const doing =
+    /^\s*(Collecting|Downloading|Processing|Using cached|Installing collected packages:?|Building wheel for)\s*(\S*)/.exec(
+      line,
+    );
   if (doing === null) return;
   const what = doing[2]?.split("/").at(-1) ?? "";
-  state.step = doing[1]?.startsWith("Installing") ? "unpacking packages" : `${doing[1]?.toLowerCase()} ${what}`.slice(0, 80);
+  state.step = doing[1]?.startsWith("Installing")
+    ? "unpacking packages"
+    : `${doing[1]?.toLowerCase()} ${what}`.slice(0, 80);
   report({ step: state.step, doneMb: null, totalMb: null });
 }
 
 async function pip(python: string, args: readonly string[], request: PythonRequest): Promise<Ended> {
   const state = { step: "asking for packages" };
-  return runPython(python, ["-m", "pip", "install", "--progress-bar", "raw", ...args], request, (line) => pipLine(line, request.onProgress, state));
+  return runPython(python, ["-m", "pip", "install", "--progress-bar", "raw", ...args], request, (line) =>
+    pipLine(line, request.onProgress, state),
+  );
 }
 
 async function installRequirements(python: string, request: PythonRequest): Promise<void> {
@@ -120,17 +137,26 @@ async function installRequirements(python: string, request: PythonRequest): Prom
   if (upgraded.code !== 0) throw installError("pip", upgraded);
   const files = requirementFiles(request).flatMap((file) => ["-r", file]);
   if (request.torch === "cpu") {
-    const torch = readFileSync(path.join(request.root, "infra/gpu-worker/requirements.txt"), "utf8").match(/^torch\S*/m)?.[0] ?? "torch>=2.4";
+    const torch =
+      readFileSync(path.join(request.root, "infra/gpu-worker/requirements.txt"), "utf8").match(/^torch\S*/m)?.[0] ??
+      "torch>=2.4";
     const index = request.env.ROLLDECK_TORCH_INDEX ?? cpuIndex;
     const tried = await pip(python, ["--index-url", index, "--retries", "1", "--timeout", "15", torch], request);
-    if (tried.code !== 0) request.onProgress({ step: "the CPU index did not answer; using pip's own settings", doneMb: null, totalMb: null });
+    if (tried.code !== 0)
+      request.onProgress({
+        step: "the CPU index did not answer; using pip's own settings",
+        doneMb: null,
+        totalMb: null,
+      });
   }
   const installed = await pip(python, files, request);
   if (installed.code !== 0) throw installError("the requirements", installed);
 }
 
 const installError = (what: string, ended: Ended): Error =>
-  new Error(`installing ${what} failed (exit ${ended.code}). Check pip's settings and the network, then start again.\n${ended.output.split("\n").slice(-12).join("\n")}`);
+  new Error(
+    `installing ${what} failed (exit ${ended.code}). Check pip's settings and the network, then start again.\n${ended.output.split("\n").slice(-12).join("\n")}`,
+  );
 
 async function makeVenv(venv: string, request: PythonRequest): Promise<void> {
   const base = await basePython(request);
@@ -139,7 +165,9 @@ async function makeVenv(venv: string, request: PythonRequest): Promise<void> {
   if (made.code === 0) return;
   rmSync(venv, { recursive: true, force: true });
   const fix = /ensurepip/.test(made.output) ? "On Debian: apt install python3-venv." : "";
-  throw new Error(`${base} -m venv failed (exit ${made.code}). ${fix}\n${made.output.split("\n").slice(-6).join("\n")}`);
+  throw new Error(
+    `${base} -m venv failed (exit ${made.code}). ${fix}\n${made.output.split("\n").slice(-6).join("\n")}`,
+  );
 }
 
 /**
@@ -152,7 +180,9 @@ export async function preparePython(request: PythonRequest): Promise<string> {
     const found = await probePython(named, request);
     if (found === null) throw new Error(`ROLLDECK_PYTHON=${named} could not be run.`);
     if (found.torch === null || !atLeast(found.torch, 2, 4)) {
-      throw new Error(`ROLLDECK_PYTHON=${named} has ${found.torch === null ? "no torch" : `torch ${found.torch.join(".")}`}; install torch 2.4 or newer there, or unset it.`);
+      throw new Error(
+        `ROLLDECK_PYTHON=${named} has ${found.torch === null ? "no torch" : `torch ${found.torch.join(".")}`}; install torch 2.4 or newer there, or unset it.`,
+      );
     }
     return named;
   }

@@ -9,7 +9,8 @@ const restarted =
   (code: number | null, signal: string | null): void =>
     say(name, `ended (${signal ?? `exit ${code}`}); starting it again, see logs/${name}.log`);
 
-const exitWithParent = (root: string): string => pathToFileURL(path.join(root, "apps/cli/bin/exit-with-parent.mjs")).href;
+const exitWithParent = (root: string): string =>
+  pathToFileURL(path.join(root, "apps/cli/bin/exit-with-parent.mjs")).href;
 
 /** `apps/<name>/dist/main.mjs`, bundled by the launcher. */
 export function nodeChild(name: "api" | "worker", root: string, env: Record<string, string>, logFolder: string): Child {
@@ -26,12 +27,27 @@ export function nodeChild(name: "api" | "worker", root: string, env: Record<stri
 }
 
 /** Next on a loopback port; the API passes pages to it. */
-export function webChild(options: { root: string; env: Record<string, string>; port: number; dev: boolean; logFolder: string }): Child {
+export function webChild(options: {
+  root: string;
+  env: Record<string, string>;
+  port: number;
+  dev: boolean;
+  logFolder: string;
+}): Child {
   const next = path.join(options.root, "node_modules/next/dist/bin/next");
   return new Child({
     name: "web",
     command: process.execPath,
-    args: ["--import", exitWithParent(options.root), next, options.dev ? "dev" : "start", "-H", "127.0.0.1", "-p", String(options.port)],
+    args: [
+      "--import",
+      exitWithParent(options.root),
+      next,
+      options.dev ? "dev" : "start",
+      "-H",
+      "127.0.0.1",
+      "-p",
+      String(options.port),
+    ],
     cwd: path.join(options.root, "apps/web"),
     env: { ...options.env, NODE_ENV: options.dev ? "development" : "production", NEXT_TELEMETRY_DISABLED: "1" },
     channel: true,

@@ -6,9 +6,10 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { createSignInCode } from "@rolldeck/db/auth/sign-in-codes";
-import { createPool, type Pool } from "@rolldeck/db/connect";
+import { createPool } from "@rolldeck/db/connect";
 import { startEmbeddedPostgres } from "@rolldeck/db/embedded-postgres";
 import { migrate } from "@rolldeck/db/migrate";
+import type { Pool } from "pg";
 import type { Child } from "./child.ts";
 import { say } from "./console-lines.ts";
 import { chooseDataFolder } from "./data-folder.ts";
@@ -77,7 +78,10 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
   });
   if (data.notice !== null) say("data", data.notice);
   const running = readServerFile(data.path);
-  if (running !== null) throw new Error(`already running at ${running.url} (process ${running.pid}); stop it first, or choose another --data-dir`);
+  if (running !== null)
+    throw new Error(
+      `already running at ${running.url} (process ${running.pid}); stop it first, or choose another --data-dir`,
+    );
   const logFolder = path.join(data.path, "logs");
   mkdirSync(logFolder, { recursive: true, mode: 0o700 });
 
@@ -117,10 +121,14 @@ async function sayLink(pool: Pool, publicUrl: string): Promise<void> {
   say("rolldeck", "the link works once, for 10 minutes; `npx rolldeck login-url` makes another");
 }
 
-async function openDatabase(options: StartOptions, dataFolder: string, closers: Closer[]): Promise<{ url: string; pool: Pool }> {
+async function openDatabase(
+  options: StartOptions,
+  dataFolder: string,
+  closers: Closer[],
+): Promise<{ url: string; pool: Pool }> {
   let url = options.databaseUrl;
   if (url === undefined) {
-    const postgres = await startEmbeddedPostgres({ folder: path.join(dataFolder, "postgres") });
+    const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataFolder, "postgres") });
     closers.push({ name: "postgres", close: () => postgres.stop() });
     url = postgres.url;
     say("postgres", `embedded, data in ${path.join(dataFolder, "postgres")}`);
@@ -205,7 +213,17 @@ async function superviseWeb(parts: {
     const { built, tookMs } = await ensureWebBuilt(parts.root, () => undefined);
     if (built) say("web", `built in ${(tookMs / 1000).toFixed(0)} s`);
   }
-  parts.supervise("web", webChild({ root: parts.root, env: parts.env, port: parts.webPort, dev: parts.options.dev, logFolder: parts.logFolder }), 5_000);
+  parts.supervise(
+    "web",
+    webChild({
+      root: parts.root,
+      env: parts.env,
+      port: parts.webPort,
+      dev: parts.options.dev,
+      logFolder: parts.logFolder,
+    }),
+    5_000,
+  );
   await waitForHealth(`http://127.0.0.1:${parts.webPort}/`, 120_000);
   say("web", "the pages are up");
 }

@@ -14,5 +14,7 @@ export async function waitForHealth(url: string, limitMs: number, signal?: Abort
     }
     await new Promise((resolve) => setTimeout(resolve, 150));
   }
-  throw new Error(`${url} did not come up within ${limitMs / 1000} s (${last}); see the logs folder in the data folder`);
+  throw new Error(
+    `${url} did not come up within ${limitMs / 1000} s (${last}); see the logs folder in the data folder`,
+  );
 }

@@ -4,7 +4,13 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-const inputs = ["apps/web", "packages/contracts/src", "packages/client/src", "packages/realtime/src/client", "package-lock.json"];
+const inputs = [
+  "apps/web",
+  "packages/contracts/src",
+  "packages/client/src",
+  "packages/realtime/src/client",
+  "package-lock.json",
+];
 const ignored = new Set([".next", "node_modules", "dist", ".turbo", "next-env.d.ts"]);
 
 function* filesUnder(at: string): Generator<string> {
@@ -22,7 +28,8 @@ export function hashWebInputs(root: string): string {
   for (const input of inputs) {
     const full = path.join(root, input);
     const files = input.endsWith(".json") ? [full] : filesUnder(full);
-    for (const file of files) hash.update(path.relative(root, file)).update("\0").update(readFileSync(file)).update("\0");
+    for (const file of files)
+      hash.update(path.relative(root, file)).update("\0").update(readFileSync(file)).update("\0");
   }
   return hash.digest("hex");
 }
@@ -32,7 +39,10 @@ export function hashWebInputs(root: string): string {
  * @returns whether it built, and how long it took in milliseconds.
  * @throws Error with the end of the build's output.
  */
-export async function ensureWebBuilt(root: string, onLine: (line: string) => void): Promise<{ built: boolean; tookMs: number }> {
+export async function ensureWebBuilt(
+  root: string,
+  onLine: (line: string) => void,
+): Promise<{ built: boolean; tookMs: number }> {
   const web = path.join(root, "apps/web");
   const mark = path.join(web, ".next/rolldeck-inputs");
   const hash = hashWebInputs(root);
