@@ -74,12 +74,17 @@ export interface StepBackend {
     readonly baseModel: string;
     readonly seed: number;
     readonly fence: { readonly runId: string; readonly token: number };
+    /** Ends every call of the returned model. */
+    readonly signal?: AbortSignal;
   }): Promise<TrainableModel>;
   /** A model that lives on the server already (same boot id). */
   adoptModel(options: {
     readonly modelId: string;
     readonly fence: { readonly runId: string; readonly token: number };
+    /** Ends every call of the returned model. */
+    readonly signal?: AbortSignal;
   }): TrainableModel;
-  sampler(options: { readonly samplingSessionId: string }): Sampler;
+  /** `policyVersion`: what a sample carries when the server does not say which weights drew it. */
+  sampler(options: { readonly samplingSessionId: string; readonly policyVersion?: number }): Sampler;
   close(): Promise<void>;
 }
