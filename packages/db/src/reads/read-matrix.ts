@@ -1,5 +1,5 @@
 /** The rollout matrix of one step: groups in order, one cell per sample. */
-import { MatrixCell, type Matrix, type ReadMatrix } from "@rolldeck/contracts/api/runs";
+import { type Matrix, MatrixCell, type ReadMatrix } from "@rolldeck/contracts/api/runs";
 import { endingRule } from "@rolldeck/contracts/endings";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { stepStates } from "@rolldeck/contracts/lifecycle";
