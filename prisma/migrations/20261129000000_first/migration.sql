@@ -119,7 +119,7 @@ create table "rollouts" (
   "created_at" timestamptz not null default now(),
   "settled_at" timestamptz,
   unique ("group_id", "sample")
-);
+) with (fillfactor = 70);
 create index "rollouts_step_id_idx" on "rollouts" ("step_id");
 create index "rollouts_run_id_idx" on "rollouts" ("run_id", "state");
 create index "rollouts_lease_idx" on "rollouts" ("lease_until") where "state" in ('queued', 'active');
@@ -179,6 +179,8 @@ create table "tool_calls" (
   "error_code" text,
   "error_message" text,
   "duration_ms" double precision,
+  -- Set when this call ended the rollout (the finish tool).
+  "final_answer" text,
   primary key ("rollout_id", "attempt", "turn", "index")
 );
 
@@ -203,6 +205,10 @@ create table "writer_marks" (
   "at" timestamptz not null default now(),
   primary key ("writer_id", "lane")
 );
+
+-- The few events that a timeline marks, without reading the whole log.
+create index "events_marks_idx" on "events" ("run_id", "seq")
+  where "type" in ('run-status', 'version-serving', 'checkpoint-saved', 'model-adopted');
 
 create table "stage_spans" (
   "rollout_id" text not null references "rollouts" ("id") on delete cascade,
