@@ -129,6 +129,8 @@ export const ReadEvents = z.strictObject({
   runId: RunId,
   after: z.int().min(0).default(0),
   limit: z.int().min(1).max(1000).default(500),
+  /** Long poll: wait up to this long for an event after `after`, milliseconds. */
+  waitMs: z.int().min(0).max(30_000).default(0),
 });
 export const EventPage = z.object({ events: z.array(RunEvent), head: z.int() });
 

@@ -71,3 +71,7 @@ export const TokenInfo = z.object({
 /** The secret is shown once. */
 export const CreatedToken = TokenInfo.extend({ secret: z.string() });
 export const TokenRef = z.strictObject({ tokenId: z.string().max(40) });
+
+/** A one-time sign-in link's code; `path` is relative to the server's address. */
+export const SignInCode = z.object({ code: z.string(), path: z.string(), expiresAt: z.string() });
+export type SignInCode = z.infer<typeof SignInCode>;

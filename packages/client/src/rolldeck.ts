@@ -1,0 +1,168 @@
+/**
+ * The typed SDK over REST `/api/v1`: every answer is parsed with the schema of `contracts`, every refusal is an ApiProblem.
+ *
+ *   const rolldeck = new Rolldeck({ url: "http://127.0.0.1:3000", token });
+ *   const { runId } = await rolldeck.launchRun({ taskSets: [{ name: "key-chain" }] });
+ *   for await (const event of rolldeck.watch(runId)) console.log(event.seq, event.body.type);
+ */
+import {
+  BatchPage,
+  BatchReply,
+  type ReadBatch,
+  type ReadTokens,
+  type ReadTurns,
+  type RequestBatch,
+  RolloutDetail,
+  TokenPage,
+  type TrainerHeartbeat,
+  TurnPage,
+} from "@rolldeck/contracts/api/rollouts";
+import {
+  type CompareRuns,
+  Comparison,
+  ConfigCheck,
+  EventPage,
+  Launched,
+  type ListRuns,
+  Matrix,
+  MetricsReply,
+  type ReadEvents,
+  type ReadMatrix,
+  type ReadMetrics,
+  type ReadTimeline,
+  type RunActions,
+  RunDetail,
+  RunPage,
+  RunStatusReply,
+  Timeline,
+} from "@rolldeck/contracts/api/runs";
+import {
+  Catalogue,
+  CreatedToken,
+  type CreateToken,
+  Me,
+  SignInCode,
+  SystemState,
+  TokenInfo,
+} from "@rolldeck/contracts/api/system";
+import type { RunEvent } from "@rolldeck/contracts/events";
+import { z } from "zod";
+import { type Call, type RequestOptions, request } from "./request.ts";
+import { type WatchOptions, watchEvents } from "./watch-run.ts";
+
+type In<T extends z.ZodType> = z.input<T>;
+export interface WriteOptions {
+  /** The same key with the same request is done once; give one to have unanswered requests repeated. */
+  readonly idempotencyKey?: string;
+  readonly signal?: AbortSignal;
+}
+export interface ReadOptions {
+  readonly signal?: AbortSignal;
+}
+
+export class Rolldeck {
+  readonly #options: RequestOptions;
+
+  constructor(options: RequestOptions) {
+    this.#options = options;
+  }
+
+  listRuns(query: In<typeof ListRuns> = {}, options: ReadOptions = {}) {
+    return this.#get("/runs", RunPage, query, options);
+  }
+  getRun(runId: string, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}`, RunDetail, {}, options);
+  }
+  /** @param config an object, or YAML or JSON text */
+  launchRun(config: unknown, options: WriteOptions = {}) {
+    return this.#post("/runs", Launched, { config }, options);
+  }
+  /** Everything launch would say, without launching. */
+  checkConfig(config: unknown, options: ReadOptions = {}) {
+    return this.#post("/runs/check", ConfigCheck, { config }, options);
+  }
+  actOnRun(runId: string, action: (typeof RunActions)[number], options: WriteOptions & { reason?: string } = {}) {
+    const { reason, ...rest } = options;
+    return this.#post(`/runs/${id(runId)}/${action}`, RunStatusReply, { reason: reason ?? null }, rest);
+  }
+  readEvents({ runId, ...query }: In<typeof ReadEvents>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/events`, EventPage, query, options);
+  }
+  readMetrics({ runId, ...query }: In<typeof ReadMetrics>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/metrics`, MetricsReply, query, options);
+  }
+  readMatrix({ runId, ...query }: In<typeof ReadMatrix>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/matrix`, Matrix, query, options);
+  }
+  readTimeline({ runId, ...query }: In<typeof ReadTimeline>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/timeline`, Timeline, query, options);
+  }
+  compareRuns(query: In<typeof CompareRuns>, options: ReadOptions = {}) {
+    return this.#get("/compare", Comparison, query, options);
+  }
+
+  getRollout(rolloutId: string, options: ReadOptions & { attempt?: number } = {}) {
+    const { attempt, ...rest } = options;
+    return this.#get(`/rollouts/${id(rolloutId)}`, RolloutDetail, { attempt }, rest);
+  }
+  readTurns({ rolloutId, ...query }: In<typeof ReadTurns>, options: ReadOptions = {}) {
+    return this.#get(`/rollouts/${id(rolloutId)}/turns`, TurnPage, query, options);
+  }
+  readTokens({ rolloutId, ...query }: In<typeof ReadTokens>, options: ReadOptions = {}) {
+    return this.#get(`/rollouts/${id(rolloutId)}/tokens`, TokenPage, query, options);
+  }
+
+  /** Driven runs: idempotent by (run, trainer step). */
+  requestBatch({ runId, ...body }: In<typeof RequestBatch>, options: WriteOptions = {}) {
+    return this.#post(`/runs/${id(runId)}/batches`, BatchReply, body, options);
+  }
+  readBatch({ runId, batchId, ...query }: In<typeof ReadBatch>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/batches/${id(batchId)}`, BatchPage, query, options);
+  }
+  heartbeat({ runId, ...body }: In<typeof TrainerHeartbeat>, options: WriteOptions = {}) {
+    return this.#post(`/runs/${id(runId)}/heartbeat`, RunStatusReply, body, options);
+  }
+
+  getCatalogue(options: ReadOptions = {}) {
+    return this.#get("/catalogue", Catalogue, {}, options);
+  }
+  getSystem(options: ReadOptions = {}) {
+    return this.#get("/system", SystemState, {}, options);
+  }
+  me(options: ReadOptions = {}) {
+    return this.#get("/me", Me, {}, options);
+  }
+  listTokens(options: ReadOptions = {}) {
+    return this.#get("/tokens", z.array(TokenInfo), {}, options);
+  }
+  createToken(body: In<typeof CreateToken>, options: WriteOptions = {}) {
+    return this.#post("/tokens", CreatedToken, body, options);
+  }
+  revokeToken(tokenId: string, options: ReadOptions = {}) {
+    return this.#send({ method: "DELETE", path: `/tokens/${id(tokenId)}`, reply: TokenInfo, ...options });
+  }
+  /** Owner only: a link that signs a browser in once. */
+  createSignInCode(options: WriteOptions = {}) {
+    return this.#post("/sign-in-codes", SignInCode, {}, options);
+  }
+
+  /** Every event of the run after `after`, once, in order, until the run ends or the signal aborts. */
+  watch(runId: string, options: WatchOptions = {}): AsyncGenerator<RunEvent, void, void> {
+    const read = (after: number, waitMs: number) =>
+      this.readEvents({ runId, after, waitMs, limit: 1000 }, { signal: options.signal });
+    return watchEvents(read, options);
+  }
+
+  #get<T extends z.ZodType>(path: string, reply: T, query: Readonly<Record<string, unknown>>, options: ReadOptions) {
+    return this.#send({ method: "GET", path, reply, query, ...options });
+  }
+  #post<T extends z.ZodType>(path: string, reply: T, body: unknown, options: WriteOptions) {
+    return this.#send({ method: "POST", path, reply, body, ...options });
+  }
+  #send<T extends z.ZodType>(call: Call<T>): Promise<z.output<T>> {
+    return request(this.#options, call);
+  }
+}
+
+/** Ids come from callers: nothing in one may change the path. */
+const id = (text: string): string => encodeURIComponent(text);
