@@ -14,6 +14,8 @@ interface SystemPackage {
 export const systemPackages: readonly SystemPackage[] = [
   { name: "Chromium", command: "chromium", packages: ["chromium"] },
   { name: "Redis", command: "redis-server", packages: ["redis-server"] },
+  { name: "Docker", command: "dockerd", packages: ["docker.io", "docker-compose"] },
+  { name: "debootstrap", command: "debootstrap", packages: ["debootstrap"] },
 ];
 
 /** The command that brings a missing package. */

@@ -1,11 +1,12 @@
-# GPU worker. BASE_IMAGE is any image with Python 3.10 to 3.13; TORCH_INDEX may name the CPU or a CUDA wheel index.
+# GPU worker. BASE_IMAGE is any image with Python 3.10 to 3.13 and venv; a torch that it has already is used as it is.
+# TORCH_INDEX may name the CPU or a CUDA wheel index.
 ARG BASE_IMAGE=python:3.12-slim-bookworm
 FROM ${BASE_IMAGE}
 
 ARG TORCH_INDEX=
 WORKDIR /gpu-worker
 COPY infra/gpu-worker/requirements.txt ./
-RUN python3 -m venv /venv \
+RUN python3 -m venv --system-site-packages /venv \
  && if [ -n "$TORCH_INDEX" ]; then /venv/bin/pip install --no-cache-dir --index-url "$TORCH_INDEX" "$(grep '^torch' requirements.txt)"; fi \
  && /venv/bin/pip install --no-cache-dir -r requirements.txt \
  && useradd --system --create-home --home-dir /data --shell /usr/sbin/nologin rolldeck
