@@ -1,0 +1,26 @@
+/**
+ * A fixed number of rollouts from start to end. Run slot and sandbox are held over all three stages: the agent's sandbox is
+ * closed when the run stage ends, and the lease then stands for the grading one. So a started rollout waits for a grading slot
+ * at most.
+ */
+import { stages } from "@rolldeck/contracts/lifecycle";
+import { type Dispatcher, type Load, sandboxLease } from "../dispatcher.ts";
+
+export const bounded: Dispatcher = {
+  description: "Keeps at most bounds.run rollouts under way; a slot is held from init until the reward.",
+  mayAdmit(stage, _needsSandbox, load, bounds) {
+    if (load.inFlight[stage] >= bounds[stage]) return false;
+    return stage !== "init" || started(load) < bounds.run;
+  },
+  leases(stage, needsSandbox) {
+    const whole = [{ resource: "runSlot", until: "evaluate" } as const, ...sandboxLease(needsSandbox, "evaluate")];
+    if (stage === "init") return [{ resource: "initSlot", until: "init" }, ...whole];
+    // Held already, unless a failed grading gave them back.
+    if (stage === "run") return whole;
+    return [{ resource: "gradeSlot", until: "evaluate" }, ...whole];
+  },
+};
+
+/** Between the admission to init and the end. */
+const started = ({ waiting, inFlight }: Load): number =>
+  stages.reduce((sum, stage) => sum + inFlight[stage] + (stage === "init" ? 0 : waiting[stage]), 0);

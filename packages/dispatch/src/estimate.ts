@@ -1,0 +1,46 @@
+/** How much a config will sample, before it is launched: for the form. Upper bounds, no forecast. */
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+
+export interface RunEstimate {
+  /** Rollouts of all steps and evaluations, each counted once however often it is tried. */
+  readonly rollouts: number;
+  /** Decimal text: may pass 2^53. */
+  readonly maxSampledTokens: string;
+  /** How the numbers came about, in a sentence. */
+  readonly basis: string;
+}
+
+export function estimate(config: RunConfig): RunEstimate {
+  const { groupsPerStep, groupSize } = config.algorithm;
+  const steps = config.kind === "train" ? config.budget.steps : 0;
+  const evaluations = evaluationCount(config);
+  const rollouts = steps * groupsPerStep * groupSize + evaluations * config.evaluation.samples;
+  const perRollout = maxTokensPerRollout(config);
+  const unbounded = BigInt(rollouts) * BigInt(perRollout);
+  const { tokens } = config.budget;
+  const capped = tokens !== null && BigInt(tokens) < unbounded;
+  const parts = [
+    steps > 0 ? `${steps} steps × ${groupsPerStep} groups × ${groupSize} rollouts` : null,
+    evaluations > 0 ? `${evaluations} evaluations × ${config.evaluation.samples} rollouts` : null,
+  ].filter((part) => part !== null);
+  const limit = capped ? `; the budget ends the run at ${tokens} tokens` : "";
+  return {
+    rollouts,
+    maxSampledTokens: String(capped ? tokens : unbounded),
+    basis: `${parts.join(" + ") || "nothing to sample"}, at most ${perRollout} sampled tokens each${limit}`,
+  };
+}
+
+/** At version 0, every N versions and at the end. */
+function evaluationCount({ kind, stepSource, evaluation, budget }: RunConfig): number {
+  if (evaluation.samples === 0 || stepSource === "driven") return 0;
+  if (kind === "evaluate") return 1;
+  if (evaluation.every === 0) return 2;
+  const atTheEnd = budget.steps % evaluation.every === 0 ? 0 : 1;
+  return 1 + Math.floor(budget.steps / evaluation.every) + atTheEnd;
+}
+
+function maxTokensPerRollout({ taskSets, agent }: RunConfig): number {
+  const turns = taskSets.reduce((most, { maxTurns }) => Math.max(most, maxTurns ?? agent.maxTurns), 0);
+  return Math.min(turns * agent.sampling.maxTokensPerTurn, agent.maxContextTokens);
+}
