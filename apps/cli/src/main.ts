@@ -1,6 +1,6 @@
 /** Entry of the `rolldeck` command: parses the command line, loads only what the command needs. */
 import { Command, CommanderError } from "commander";
-import { CommandFailure } from "./commands/command-failure.ts";
+import { errorText } from "./commands/error-text.ts";
 import { addRunCommands } from "./commands/run-commands.ts";
 import { addServerCommands } from "./commands/server-commands.ts";
 import { startCommand } from "./start/options.ts";
@@ -28,8 +28,7 @@ export async function main(argv: readonly string[]): Promise<void> {
       return;
     }
     process.exitCode = 1;
-    process.stderr.write(
-      `rolldeck: ${error instanceof CommandFailure ? error.text() : error instanceof Error ? error.message : String(error)}\n`,
-    );
+    process.stderr.write(`rolldeck: ${errorText(error)}
+`);
   }
 }

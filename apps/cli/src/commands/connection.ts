@@ -37,7 +37,6 @@ function ownerToken(dataFolder: string): string {
   } catch (cause) {
     throw new CommandFailure(
       `no owner token at ${file}: start the server once with \`npm start\`, or set ROLLDECK_TOKEN`,
-      null,
       { cause },
     );
   }

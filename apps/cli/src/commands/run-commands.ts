@@ -57,11 +57,9 @@ function readConfig(flags: { file?: string; preset?: string }): unknown {
   try {
     return readFileSync(flags.file === "-" ? 0 : flags.file, "utf8");
   } catch (cause) {
-    throw new CommandFailure(
-      `${flags.file} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`,
-      null,
-      { cause },
-    );
+    throw new CommandFailure(`${flags.file} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
   }
 }
 
