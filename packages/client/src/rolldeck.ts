@@ -46,6 +46,7 @@ import {
   TokenInfo,
 } from "@rolldeck/contracts/api/system";
 import type { RunEvent } from "@rolldeck/contracts/events";
+import { endedRunStatuses } from "@rolldeck/contracts/lifecycle";
 import { z } from "zod";
 import { type Call, type RequestOptions, request } from "./request.ts";
 import { type WatchOptions, watchEvents } from "./watch-run.ts";
@@ -150,7 +151,8 @@ export class Rolldeck {
   watch(runId: string, options: WatchOptions = {}): AsyncGenerator<RunEvent, void, void> {
     const read = (after: number, waitMs: number) =>
       this.readEvents({ runId, after, waitMs, limit: 1000 }, { signal: options.signal });
-    return watchEvents(read, options);
+    const isOver = async () => endedRunStatuses.includes((await this.getRun(runId, { signal: options.signal })).status);
+    return watchEvents(read, isOver, options);
   }
 
   #get<T extends z.ZodType>(path: string, reply: T, query: Readonly<Record<string, unknown>>, options: ReadOptions) {

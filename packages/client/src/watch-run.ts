@@ -20,7 +20,12 @@ export interface WatchOptions {
   readonly retryMs?: number;
 }
 
-export async function* watchEvents(read: ReadPage, options: WatchOptions = {}): AsyncGenerator<RunEvent, void, void> {
+/** @param isOver asked when nothing came: a run may have ended before `after` */
+export async function* watchEvents(
+  read: ReadPage,
+  isOver: () => Promise<boolean>,
+  options: WatchOptions = {},
+): AsyncGenerator<RunEvent, void, void> {
   let cursor = options.after ?? 0;
   while (!options.signal?.aborted) {
     const page = await readPatiently(read, cursor, options);
@@ -31,6 +36,7 @@ export async function* watchEvents(read: ReadPage, options: WatchOptions = {}): 
       yield event;
       if (endsRun(event)) return;
     }
+    if (page?.events.length === 0 && (await isOver())) return;
   }
 }
 
