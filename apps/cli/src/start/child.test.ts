@@ -1,0 +1,59 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Child } from "./child.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "rolldeck-child-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const node = (code: string, more: Partial<ConstructorParameters<typeof Child>[0]> = {}): Child =>
+  new Child({
+    name: "probe",
+    command: process.execPath,
+    args: ["-e", code],
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? "" },
+    channel: false,
+    logFolder: folder,
+    ...more,
+  });
+
+describe("Child", () => {
+  it("starts a process again after it ends, logs what it says, and never after stop", async () => {
+    const lines: string[] = [];
+    let restarts = 0;
+    const twice = new Promise<void>((resolve) => {
+      const child = node("console.log('hello'); process.exit(3)", {
+        onLine: (line) => lines.push(line),
+        onRestart: (code) => {
+          expect(code).toBe(3);
+          restarts += 1;
+          if (restarts === 2) void child.stop(1000).then(resolve);
+        },
+      });
+      child.start();
+    });
+    await twice;
+    expect(lines).toEqual(["hello", "hello"]);
+    expect(readFileSync(path.join(folder, "probe.log"), "utf8")).toContain("hello");
+  });
+
+  it("kills a process that ignores SIGTERM", async () => {
+    const child = node("process.on('SIGTERM', () => {}); console.log('up'); setInterval(() => {}, 1000)");
+    const up = new Promise<void>((resolve) => {
+      const poll = setInterval(() => {
+        if (!child.tail.includes("up")) return;
+        clearInterval(poll);
+        resolve();
+      }, 20);
+    });
+    child.start();
+    await up;
+    await child.stop(200);
+    expect(child.pid).toBeUndefined();
+  });
+});
