@@ -4,6 +4,9 @@
  */
 import pg from "pg";
 
+/** A process's connections to the database. */
+export type Pool = pg.Pool;
+
 export interface PoolOptions {
   /** Connections at most; default 10. */
   readonly max?: number;

@@ -65,6 +65,8 @@ export interface TrainableModel {
   /** Returns once the engine serves the newest weights. `weightVersion` is what samples will carry. */
   saveWeightsForSampler(seqId: number): Promise<{ readonly samplingSessionId: string; readonly weightVersion: number }>;
   zeroGrad(): Promise<void>;
+  /** Frees the model's memory on the server; what it saved stays. Absent where a server has no such call. */
+  unload?(): Promise<void>;
 }
 
 export interface StepBackend {
