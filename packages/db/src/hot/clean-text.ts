@@ -23,10 +23,5 @@ export function cleanJson(value: z.core.util.JSONType): z.core.util.JSONType {
 /** Cut to at most `max` UTF-16 units without leaving half a character. */
 export function cutText(text: string, max: number): string {
   const clean = cleanText(text);
-  return clean.length <= max
-    ? clean
-    : `${clean
-        .slice(0, max - 1)
-        .toWellFormed()
-        .replace(/\uFFFD$/, "")}…`;
+  return clean.length <= max ? clean : `${clean.slice(0, max - 1).replace(/\p{Surrogate}$/u, "")}…`;
 }
