@@ -4,6 +4,7 @@
  * an entry whose claim is not current changes nothing; `seq` grows by one per written entry, in the order of commits.
  */
 import type { BatchParts } from "./batch-rows.ts";
+import { eventLog } from "./event-log.ts";
 
 /** Numbers parameters as they are named, so that the text and the list can't drift apart. */
 class Parameters {
@@ -185,35 +186,19 @@ returned as (
 )`;
 
 const log = (parts: BatchParts, done: readonly string[]): string => `
-counts as materialized (
-  select run_id, count(*) as n, sum(sampled) as sampled, bool_or(kind = 'edge') as edges from written
+happened as materialized (
+  select ord, run_id, kind, sampled, event_type as type, rollout_id, event_body::jsonb as body from written
   where ${done.map((name) => `(select count(*) from ${name}) >= 0`).join(" and ")}
-  group by run_id
 ),
-run_lock as materialized (
-  select r.id from runs r join counts c on c.run_id = r.id order by r.id for no key update of r
-),
-bumped as (
-  update runs r set next_seq = r.next_seq + c.n, sampled_tokens = r.sampled_tokens + c.sampled
-    ${parts.edges ? ", wake = r.wake + c.edges::int, woken_at = case when c.edges and r.wake <= r.handled_wake then now() else r.woken_at end" : ""}
-  from counts c where r.id = c.run_id and (select count(*) from run_lock) > 0
-  returning r.id, r.next_seq - c.n as first, r.next_seq - 1 as last, clock_timestamp() as at
-),
-numbered as materialized (
-  select w.ord, w.run_id, w.rollout_id, w.event_type, w.event_body, b.at,
-    b.first + row_number() over (partition by w.run_id order by w.ord) - 1 as seq
-  from written w join bumped b on b.id = w.run_id
-),
-logged as (
-  insert into events (run_id, seq, at, type, rollout_id, body)
-  select run_id, seq, at, event_type, rollout_id, event_body::jsonb from numbered
-),
-notified as materialized (
-  select pg_notify('rolldeck_events', json_build_object('runId', id, 'seq', last)::text) as sent from bumped
-),
+${eventLog({
+  counts: "sum(sampled) as sampled, bool_or(kind = 'edge') as edges",
+  set: "sampled_tokens = r.sampled_tokens + c.sampled",
+  ...(parts.edges ? { wakes: "c.edges" } : {}),
+})},
 marked as (
   insert into writer_marks (writer_id, lane, batch, seqs)
-  select $1::text, $2::int, $3::bigint, array_agg(coalesce(n.seq, case j.fate when 'repeat' then 0 else -1 end) order by j.ord)
+  select $1::text, $2::int, $3::bigint,
+    array_agg(coalesce(n.seq, case j.fate when 'repeat' then 0 else -1 end) order by j.ord)
   from judged j left join numbered n using (ord)
   on conflict (writer_id, lane) do update set batch = excluded.batch, seqs = excluded.seqs, at = now()
   returning seqs

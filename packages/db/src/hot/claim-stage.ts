@@ -1,9 +1,18 @@
+/**
+ * Taking a stage. Invariants: two takers, one claim; the number it gets fences every later write of the stage; a queued stage, or an
+ * active one whose lease is past, may be taken, and nothing else. Calls that come together share one statement.
+ */
 import type { Ending } from "@rolldeck/contracts/endings";
+import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { Stage } from "@rolldeck/contracts/lifecycle";
 import type { Purpose } from "@rolldeck/contracts/plan";
 import type { Split } from "@rolldeck/contracts/ports/task";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
+import { asBoundaryError } from "../database-error.ts";
+import { readConfig } from "../runs/read-config.ts";
+import { Coalescer } from "./coalescer.ts";
+import { eventLog, rolloutStatus } from "./event-log.ts";
 
 export interface StageClaimRequest {
   readonly rolloutId: string;
@@ -11,10 +20,10 @@ export interface StageClaimRequest {
   readonly stage: Stage;
   readonly workerId: string;
 }
-export interface ClaimedStage {
+
+interface TakenStage {
   readonly claim: number;
   readonly runId: string;
-  readonly config: RunConfig;
   readonly stepId: string;
   readonly step: number;
   readonly purpose: Purpose;
@@ -28,7 +37,7 @@ export interface ClaimedStage {
   readonly seed: number;
   readonly attempt: number;
   readonly stage: Stage;
-  /** Database clock, milliseconds. The stage's deadline counts from here. */
+  /** Database clock, milliseconds. The stage's deadline counts from here, over all deliveries of the attempt. */
   readonly stageStartedAtMs: number;
   /** Times this stage of this attempt was claimed, this one included. */
   readonly deliveries: number;
@@ -43,8 +52,83 @@ export interface ClaimedStage {
     readonly bootId: string;
   } | null;
 }
+export type ClaimedStage = TakenStage & { readonly config: RunConfig };
 
-/** Takes the stage for this worker, or null: a late or double delivery, to be dropped. */
-export function claimStage(_pool: pg.Pool, _request: StageClaimRequest): Promise<ClaimedStage | null> {
-  return Promise.reject(new Error("under construction"));
+const sql = `
+with request as materialized (
+  select * from unnest($1::int[], $2::text[], $3::int[], $4::text[], $5::text[]) as q (ord, rollout_id, attempt, stage, worker_id)
+),
+holder as materialized (
+  select id from rollouts where id = any($6::text[]) order by id for no key update
+),
+taken as (
+  update rollouts r set state = 'active', claim = r.claim + 1, worker_id = q.worker_id, not_before = null,
+    lease_until = now() + $7::int * interval '1 millisecond', deliveries = r.deliveries + 1,
+    stage_started_at = coalesce(r.stage_started_at, now())
+  from request q
+  where r.id = q.rollout_id and r.attempt = q.attempt and r.stage = q.stage and (select count(*) from holder) > 0
+    and (r.state = 'queued' or (r.state = 'active' and r.lease_until < now()))
+  returning q.ord, r.*
+),
+spans as (
+  update stage_spans s set started_at = coalesce(s.started_at, now()), worker_id = t.worker_id
+  from taken t where s.rollout_id = t.id and s.attempt = t.attempt and s.stage = t.stage
+  returning 1
+),
+happened as materialized (
+  select ord, run_id, 'rollout-status' as type, id as rollout_id,
+    ${rolloutStatus({ rolloutId: "id", attempt: "attempt", stage: "stage", state: "'active'", claim: "claim", ending: "ending" })} as body
+  from taken where (select count(*) from spans) >= 0
+),
+${eventLog()}
+select t.ord, t.claim, t.run_id as "runId", t.step_id as "stepId", s.step, s.purpose, t.group_id as "groupId",
+  g.task_set as "taskSet", g.task, g.split, g.instance_index as "instanceIndex", g.instance_id as "instanceId", t.sample, t.seed,
+  t.attempt, t.stage, extract(epoch from t.stage_started_at)::float8 * 1000 as "stageStartedAtMs", t.deliveries, t.ending,
+  t.final_answer as "finalAnswer", t.turns,
+  case when u.serving_version is not null and u.model_id is not null and u.sampling_session_id is not null then
+    json_build_object('version', u.serving_version, 'modelId', u.model_id, 'samplingSessionId', u.sampling_session_id,
+      'bootId', u.model_boot_id) end as serving,
+  (select count(sent) from notified) as notified
+from taken t join steps s on s.id = t.step_id join groups g on g.id = t.group_id join runs u on u.id = t.run_id`;
+
+async function claimAll(pool: pg.Pool, requests: readonly StageClaimRequest[]): Promise<(TakenStage | null)[]> {
+  const ids = [...new Set(requests.map((request) => request.rolloutId))].sort();
+  const { rows } = await pool.query<TakenStage & { ord: number; notified: number }>({
+    name: "claim-stages",
+    text: sql,
+    values: [
+      requests.map((_, ord) => ord),
+      requests.map((request) => request.rolloutId),
+      requests.map((request) => request.attempt),
+      requests.map((request) => request.stage),
+      requests.map((request) => request.workerId),
+      ids,
+      leaseMs,
+    ],
+  });
+  const taken = new Map(rows.map(({ ord, notified: _, ...stage }) => [ord, stage]));
+  return requests.map((_, ord) => taken.get(ord) ?? null);
+}
+
+const coalescers = new WeakMap<pg.Pool, Coalescer<StageClaimRequest, TakenStage | null>>();
+
+/**
+ * Takes the stage for this worker, or null: a late or double delivery, to be dropped.
+ * @throws BoundaryError("infrastructure")
+ */
+export async function claimStage(pool: pg.Pool, request: StageClaimRequest): Promise<ClaimedStage | null> {
+  let coalescer = coalescers.get(pool);
+  if (!coalescer) {
+    coalescer = new Coalescer(
+      (requests) => claimAll(pool, requests),
+      (one) => one.rolloutId,
+    );
+    coalescers.set(pool, coalescer);
+  }
+  try {
+    const taken = await coalescer.add(request);
+    return taken && { ...taken, config: await readConfig(pool, taken.runId) };
+  } catch (cause) {
+    throw asBoundaryError(cause, "the stage was not claimed");
+  }
 }

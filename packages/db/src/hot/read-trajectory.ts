@@ -1,5 +1,15 @@
-import type { Segment, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
+/** What attempts of rollouts have committed: segments and turns, as they were written. */
+import {
+  JsonObject,
+  type Segment,
+  SegmentOrigin,
+  type ToolResult,
+  type TurnRecord,
+} from "@rolldeck/contracts/segments";
 import type pg from "pg";
+import { z } from "zod";
+import { groupBy } from "../group-by.ts";
+import { decodeLogprobs, decodeTokens } from "./token-codec.ts";
 
 /** A turn with what its calls gave back, in call order; null = started, not ended. */
 export type CommittedTurn = TurnRecord & { readonly results: readonly (ToolResult | null)[] };
@@ -8,7 +18,111 @@ export interface Trajectory {
   readonly segments: readonly Segment[];
   readonly turns: readonly CommittedTurn[];
 }
+export interface AttemptRef {
+  readonly rolloutId: string;
+  readonly attempt: number;
+}
 
-export function readTrajectory(_pool: pg.Pool, _rolloutId: string, _attempt: number): Promise<Trajectory> {
-  return Promise.reject(new Error("under construction"));
+const SegmentRow = z.object({
+  rollout_id: z.string(),
+  index: z.int(),
+  origin: SegmentOrigin,
+  length: z.int(),
+  tokens: z.instanceof(Buffer),
+  logprobs: z.instanceof(Buffer).nullable(),
+  policy_version: z.int().nullable(),
+});
+const TurnRow = z.object({
+  rollout_id: z.string(),
+  turn: z.int(),
+  prompt_ranges: z.array(z.int()),
+  prompt_tokens: z.int(),
+  sampled_segment: z.int(),
+  sampled_tokens: z.int(),
+  stop_reason: z.enum(["stop", "length"]),
+  policy_version: z.int(),
+  cache_hit_tokens: z.int(),
+  sample_ms: z.number(),
+  parse_error: z.string().nullable(),
+});
+const CallRow = z.object({
+  rollout_id: z.string(),
+  turn: z.int(),
+  index: z.int(),
+  name: z.string(),
+  arguments: JsonObject,
+  raw: z.string(),
+  state: z.enum(["started", "ended"]),
+  output: z.string().nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  duration_ms: z.number().nullable(),
+  final_answer: z.string().nullable(),
+});
+type CallRow = z.infer<typeof CallRow>;
+
+const wanted = "unnest($1::text[], $2::int[]) as a (rollout_id, attempt)";
+const queries = {
+  segments: `select s.* from ${wanted} join segments s using (rollout_id, attempt) order by s.rollout_id, s.index`,
+  turns: `select t.* from ${wanted} join transitions t using (rollout_id, attempt) order by t.rollout_id, t.turn`,
+  calls: `select c.* from ${wanted} join tool_calls c using (rollout_id, attempt) order by c.rollout_id, c.turn, c.index`,
+};
+
+export async function readTrajectory(pool: pg.Pool, rolloutId: string, attempt: number): Promise<Trajectory> {
+  const [trajectory] = await readTrajectories(pool, [{ rolloutId, attempt }]);
+  return trajectory ?? { segments: [], turns: [] };
+}
+
+/** In the order asked. One attempt of a rollout each. */
+export async function readTrajectories(pool: pg.Pool, attempts: readonly AttemptRef[]): Promise<Trajectory[]> {
+  const values = [attempts.map((one) => one.rolloutId), attempts.map((one) => one.attempt)];
+  const [segments, turns, calls] = await Promise.all([
+    pool.query(queries.segments, values),
+    pool.query(queries.turns, values),
+    pool.query(queries.calls, values),
+  ]);
+  const segmentsOf = groupBy(z.array(SegmentRow).parse(segments.rows), (row) => row.rollout_id);
+  const turnsOf = groupBy(z.array(TurnRow).parse(turns.rows), (row) => row.rollout_id);
+  const callsOf = groupBy(z.array(CallRow).parse(calls.rows), (row) => `${row.rollout_id} ${row.turn}`);
+  return attempts.map(({ rolloutId }) => ({
+    segments: (segmentsOf.get(rolloutId) ?? []).map(segmentOf),
+    turns: (turnsOf.get(rolloutId) ?? []).map((row) => turnOf(row, callsOf.get(`${rolloutId} ${row.turn}`) ?? [])),
+  }));
+}
+
+const segmentOf = (row: z.infer<typeof SegmentRow>): Segment => ({
+  index: row.index,
+  origin: row.origin,
+  tokens: decodeTokens(row.tokens, row.length),
+  // A missing logprob stays NaN here: the mask rules look for it.
+  logprobs: row.logprobs ? decodeLogprobs(row.logprobs).map((logprob) => logprob ?? Number.NaN) : null,
+  policyVersion: row.policy_version,
+});
+
+const turnOf = (row: z.infer<typeof TurnRow>, calls: readonly CallRow[]): CommittedTurn => ({
+  turn: row.turn,
+  promptRanges: row.prompt_ranges.flatMap((start, place, flat) =>
+    place % 2 === 0 ? [{ start, end: flat[place + 1] ?? start }] : [],
+  ),
+  promptTokens: row.prompt_tokens,
+  sampledSegment: row.sampled_segment,
+  sampledTokens: row.sampled_tokens,
+  stopReason: row.stop_reason,
+  policyVersion: row.policy_version,
+  cacheHitTokens: row.cache_hit_tokens,
+  sampleMs: row.sample_ms,
+  parseError: row.parse_error,
+  calls: calls.map(({ index, name, arguments: given, raw }) => ({ index, name, arguments: given, raw })),
+  results: calls.map(resultOf),
+});
+
+function resultOf(call: CallRow): ToolResult | null {
+  if (call.state === "started") return null;
+  return {
+    index: call.index,
+    output: call.output ?? "",
+    error: call.error_code === null ? null : { code: call.error_code, message: call.error_message ?? "" },
+    durationMs: call.duration_ms ?? 0,
+    ...(call.final_answer === null ? {} : { finalAnswer: call.final_answer }),
+  };
 }
