@@ -10,6 +10,7 @@ export interface Checkpoint {
 export function recordCheckpoint(_pool: pg.Pool, _runId: string, _checkpoint: Checkpoint): Promise<void> {
   return Promise.reject(new Error("under construction"));
 }
-export function newestCheckpoint(_pool: pg.Pool, _runId: string): Promise<Checkpoint | null> {
+/** The newest complete one up to version `atMost`: an update saves its checkpoint before its version serves. */
+export function newestCheckpoint(_pool: pg.Pool, _runId: string, _atMost?: number): Promise<Checkpoint | null> {
   return Promise.reject(new Error("under construction"));
 }
