@@ -1,0 +1,155 @@
+/**
+ * A model under training. Every call carries the caller's committed `seqId`; a retry is the very same request, which the server
+ * answers from its journal. Where the dialect is fenced, every call also says which run and holder it speaks for.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type {
+  AdamSpec,
+  ForwardBackwardResult,
+  LossSpec,
+  ModelState,
+  OptimResult,
+  TrainableModel,
+  TrainingDatum,
+} from "@rolldeck/contracts/ports/backend";
+import { ForwardBackwardReply, OptimStepReply, WorkerModel } from "@rolldeck/contracts/wire/tinker";
+import { z } from "zod";
+import { adamParams, lossInput } from "./datums.ts";
+import type { TinkerDialect } from "./dialects.ts";
+import { awaitFuture } from "./future.ts";
+import type { TinkerHttp } from "./http.ts";
+import { parseReply } from "./parse-reply.ts";
+
+export interface Fence {
+  readonly runId: string;
+  readonly token: number;
+}
+export interface ModelOptions {
+  readonly http: TinkerHttp;
+  readonly dialect: TinkerDialect;
+  readonly modelId: string;
+  readonly fence: Fence;
+  readonly signal: AbortSignal | undefined;
+  readonly outageMs: number;
+}
+
+const PathReply = z.object({ path: z.string() });
+const SamplerReply = z.object({ sampling_session_id: z.string(), weight_version: z.int().nullish() });
+
+export class TinkerModel implements TrainableModel {
+  readonly modelId: string;
+  readonly #options: ModelOptions;
+  /** Updates made through this object; stands in for the version where the server does not tell. */
+  #steps = 0;
+
+  constructor(options: ModelOptions) {
+    this.modelId = options.modelId;
+    this.#options = options;
+  }
+
+  async state(): Promise<ModelState> {
+    const { http, dialect, signal, outageMs } = this.#options;
+    if (!dialect.extensions) {
+      throw new BoundaryError("model-server", "unsupported", "this server does not tell a model's state");
+    }
+    const path = `/ext/v1/models/${encodeURIComponent(this.modelId)}`;
+    const json = await http.json({ method: "GET", path, signal, outageMs, headers: this.#headers() });
+    const model = parseReply(WorkerModel, json, path);
+    return {
+      modelId: model.model_id,
+      step: model.step,
+      weightVersion: model.weight_version,
+      lastSeqId: model.last_seq_id,
+    };
+  }
+
+  async loadWeights(path: string, options: { readonly optimizer: boolean; readonly seqId: number }): Promise<void> {
+    await this.#future("load_weights", { path, optimizer: options.optimizer, seq_id: options.seqId });
+  }
+
+  forward(data: readonly TrainingDatum[], loss: LossSpec, seqId: number): Promise<ForwardBackwardResult> {
+    return this.#losses("forward", "forward_input", data, loss, seqId);
+  }
+
+  forwardBackward(data: readonly TrainingDatum[], loss: LossSpec, seqId: number): Promise<ForwardBackwardResult> {
+    return this.#losses("forward_backward", "forward_backward_input", data, loss, seqId);
+  }
+
+  async optimStep(
+    adam: AdamSpec,
+    options: { readonly seqId: number; readonly expectStep: number },
+  ): Promise<OptimResult> {
+    const expected = this.#options.dialect.fenced ? { expect_step: options.expectStep } : {};
+    const body = { adam_params: adamParams(adam), seq_id: options.seqId, ...expected };
+    const reply = parseReply(OptimStepReply, await this.#future("optim_step", body), "optim_step");
+    this.#steps++;
+    return { step: reply.step ?? options.expectStep + 1, metrics: reply.metrics ?? {} };
+  }
+
+  async saveWeights(name: string, seqId: number): Promise<{ readonly path: string }> {
+    return parseReply(PathReply, await this.#future("save_weights", { path: name, seq_id: seqId }), "save_weights");
+  }
+
+  async saveWeightsForSampler(
+    seqId: number,
+  ): Promise<{ readonly samplingSessionId: string; readonly weightVersion: number }> {
+    const json = await this.#future("save_weights_for_sampler", { seq_id: seqId, sampling_session_seq_id: seqId });
+    const reply = parseReply(SamplerReply, json, "save_weights_for_sampler");
+    return {
+      samplingSessionId: reply.sampling_session_id,
+      weightVersion: reply.weight_version ?? (await this.#versionNow()),
+    };
+  }
+
+  async zeroGrad(): Promise<void> {
+    const { http, dialect, signal, outageMs } = this.#options;
+    if (!dialect.extensions) {
+      throw new BoundaryError("model-server", "unsupported", "this server can't drop an accumulated gradient");
+    }
+    const body = JSON.stringify({ model_id: this.modelId });
+    await http.json({ method: "POST", path: "/ext/v1/zero_grad", body, signal, outageMs, headers: this.#headers() });
+  }
+
+  async #versionNow(): Promise<number> {
+    return this.#options.dialect.extensions ? (await this.state()).weightVersion : this.#steps;
+  }
+
+  async #losses(
+    name: "forward" | "forward_backward",
+    key: "forward_input" | "forward_backward_input",
+    data: readonly TrainingDatum[],
+    loss: LossSpec,
+    seqId: number,
+  ): Promise<ForwardBackwardResult> {
+    const head = JSON.stringify({ model_id: this.modelId, seq_id: seqId }).slice(0, -1);
+    const body = `${head},"${key}":${lossInput(data, loss, this.#options.dialect)}}`;
+    const reply = parseReply(ForwardBackwardReply, await this.#send(name, body), name);
+    const outputs = reply.loss_fn_outputs;
+    if (outputs.length !== data.length) throw incomplete(name, `${outputs.length} outputs for ${data.length} rows`);
+    const logprobs = outputs.map((output, row) => {
+      const values = output.logprobs?.data;
+      if (!values || values.length !== data[row]?.inputs.length) throw incomplete(name, `row ${row} lacks logprobs`);
+      return values;
+    });
+    return { logprobs, metrics: reply.metrics };
+  }
+
+  #future(name: string, body: Readonly<Record<string, unknown>>): Promise<unknown> {
+    return this.#send(name, JSON.stringify({ model_id: this.modelId, ...body }));
+  }
+
+  #send(name: string, body: string): Promise<unknown> {
+    const { http, signal, outageMs } = this.#options;
+    return awaitFuture(http, { path: `/api/v1/${name}`, body, headers: this.#headers(), signal, outageMs });
+  }
+
+  #headers(): Readonly<Record<string, string>> {
+    return fenceHeaders(this.#options.dialect, this.#options.fence);
+  }
+}
+
+export const fenceHeaders = (dialect: TinkerDialect, fence: Fence): Readonly<Record<string, string>> =>
+  dialect.fenced ? { "x-rolldeck-run": fence.runId, "x-rolldeck-fence": String(fence.token) } : {};
+
+const incomplete = (name: string, message: string): BoundaryError =>
+  new BoundaryError("model-server", "bad_answer", `${name}: ${message}`);

@@ -1,0 +1,44 @@
+/** What one scripted worker knows while it lives. */
+import { randomUUID } from "node:crypto";
+import { ScriptedModels } from "./models.ts";
+import { keyChainPolicy, type Policy } from "./sampling.ts";
+
+export interface ScriptedState {
+  readonly store: ScriptedModels;
+  readonly policy: Policy;
+  readonly delayMs: number;
+  readonly futureMs: number;
+  /** By request id, on this process's monotonic clock. */
+  readonly futureReadyAt: Map<string, number>;
+  readonly sessions: Set<string>;
+  bootId: string;
+  readonly counters: {
+    readonly requests: Map<string, number>;
+    samples: number;
+    cancelled: number;
+    waiting: number;
+    mostWaiting: number;
+    heartbeats: number;
+  };
+}
+
+export function newState(options: {
+  readonly policy?: Policy;
+  readonly delayMs?: number;
+  readonly futureMs?: number;
+  readonly gapMs?: number;
+}): ScriptedState {
+  return {
+    store: new ScriptedModels(options.gapMs ?? 5000),
+    policy: options.policy ?? keyChainPolicy(),
+    delayMs: options.delayMs ?? 0,
+    futureMs: options.futureMs ?? 0,
+    futureReadyAt: new Map(),
+    sessions: new Set(),
+    bootId: randomUUID(),
+    counters: { requests: new Map(), samples: 0, cancelled: 0, waiting: 0, mostWaiting: 0, heartbeats: 0 },
+  };
+}
+
+/** What a route answers with when it writes its answer itself. */
+export const streaming = Symbol("streaming");
