@@ -9,7 +9,7 @@ import { TinkerHttp } from "./http.ts";
 import { fenceHeaders, TinkerModel } from "./model.ts";
 import { parseReply } from "./parse-reply.ts";
 import { TinkerSampler } from "./sampler.ts";
-import { TinkerSession } from "./session.ts";
+import { isUnknown, TinkerSession } from "./session.ts";
 
 export interface TinkerOptions {
   readonly url: string;
@@ -42,16 +42,15 @@ export function connectTinker(options: TinkerOptions): StepBackend {
   return {
     info: (signal) => (dialect.extensions ? workerInfo(http, signal) : serverInfo(http, options.url, dialect, signal)),
     createModel: async ({ baseModel, seed, fence, signal }) => {
-      const body = JSON.stringify({
-        session_id: await session.id(trainingOutageMs, signal),
-        model_seq_id: session.nextModel(),
-        base_model: baseModel,
-        lora_config: { rank: dialect.rank, seed },
-      });
+      const shared = { signal, outageMs: trainingOutageMs };
       const headers = fenceHeaders(dialect, fence);
-      const call = { path: "/api/v1/create_model", body, headers, signal, outageMs: trainingOutageMs };
-      const { model_id: modelId } = parseReply(CreateModelReply, await awaitFuture(http, call), call.path);
-      return new TinkerModel({ http, dialect, modelId, fence, signal, outageMs: trainingOutageMs });
+      const settings = { base_model: baseModel, lora_config: { rank: dialect.rank, seed } };
+      const json = await inSession(session, shared, (session_id) => {
+        const body = JSON.stringify({ session_id, model_seq_id: session.nextModel(), ...settings });
+        return awaitFuture(http, { path: "/api/v1/create_model", body, headers, ...shared });
+      });
+      const { model_id: modelId } = parseReply(CreateModelReply, json, "create_model");
+      return new TinkerModel({ http, dialect, modelId, fence, ...shared });
     },
     adoptModel: ({ modelId, fence, signal }) =>
       new TinkerModel({ http, dialect, modelId, fence, signal, outageMs: trainingOutageMs }),
@@ -69,6 +68,22 @@ export function connectTinker(options: TinkerOptions): StepBackend {
       await http.close();
     },
   };
+}
+
+/** A server that restarted has forgotten the session: once more in a new one. */
+async function inSession<T>(
+  session: TinkerSession,
+  { signal, outageMs }: { readonly signal: AbortSignal | undefined; readonly outageMs: number },
+  call: (sessionId: string) => Promise<T>,
+): Promise<T> {
+  const id = await session.id(outageMs, signal);
+  try {
+    return await call(id);
+  } catch (error) {
+    if (!isUnknown(error)) throw error;
+    await session.forgotten(id);
+    return call(await session.id(outageMs, signal));
+  }
 }
 
 async function workerInfo(http: TinkerHttp, signal: AbortSignal | undefined): Promise<BackendInfo> {

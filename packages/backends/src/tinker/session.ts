@@ -35,6 +35,12 @@ export class TinkerSession {
     return this.#id;
   }
 
+  /** The server says that it does not know this session (any more): the next use opens another. */
+  async forgotten(sessionId: string): Promise<void> {
+    const current = this.#id;
+    if (current !== undefined && (await current.catch(() => sessionId)) === sessionId) this.#forget(current);
+  }
+
   /** Numbers this client's models, from 0. */
   nextModel(): number {
     return this.#models++;
@@ -61,8 +67,7 @@ export class TinkerSession {
       await this.#http.call({ method: "POST", path, body, outageMs: 0, answerWithinMs: this.#heartbeatMs });
     } catch (error) {
       // The server restarted: its sessions are gone, and with them the models; whoever needs one opens another.
-      const known = error instanceof BoundaryError && !["not_found", "unknown_model", "conflict"].includes(error.code);
-      if (!known) this.#forget(current);
+      if (isUnknown(error)) this.#forget(current);
       this.#onError(error);
     }
   }
@@ -71,3 +76,7 @@ export class TinkerSession {
     if (this.#id === session) this.#id = undefined;
   }
 }
+
+/** The server does not have what the request names. */
+export const isUnknown = (error: unknown): boolean =>
+  error instanceof BoundaryError && (error.code === "unknown_model" || error.code === "not_found");
