@@ -1,0 +1,26 @@
+/** What the model is told when a call could not run. Always names what is wrong and what would be right. */
+import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
+import type { ToolCall } from "@rolldeck/contracts/segments";
+
+/** Model text inside a message to the model is quoted and short: it may be of any length and hold anything. */
+const quote = (text: string): string => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}...` : text);
+
+const nameList = (tools: readonly ToolSpec[]): string => tools.map(({ name }) => name).join(", ");
+
+export const unknownTool = (call: ToolCall, tools: readonly ToolSpec[]): string =>
+  `error: there is no tool named ${quote(call.name)}; the tools are: ${nameList(tools)}`;
+
+export const badArguments = (call: ToolCall, problems: readonly string[], tool: ToolSpec): string =>
+  `error: bad arguments for ${call.name}: ${problems.join("; ")}. Its parameters: ${JSON.stringify(tool.parameters)}`;
+
+export const notRun = "not run: an earlier call of this turn ended the work";
+
+/** @param format a call as the dialect writes it */
+export const noCall = (tools: readonly ToolSpec[], format: string): string =>
+  `error: no tool call found. Answer with a call such as ${format}; the tools are: ${nameList(tools)}`;
+
+export const malformedCall = (problem: string, format: string): string =>
+  `error: a tool call could not be read: ${problem}\nWrite calls such as ${format}`;
+
+export const otherFormat = (dialect: string, format: string): string =>
+  `no tool call found; the text looks like another format, this run reads ${dialect} calls such as ${format}`;

@@ -1,0 +1,165 @@
+/** A rollout without a model server: a scripted policy, tools as functions, and storage that keeps what was committed. */
+import { readFileSync } from "node:fs";
+import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
+import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
+import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
+import { AgentConfig } from "@rolldeck/contracts/run-config";
+import type { Segment, ToolCall, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
+import { pythonic } from "../src/core/dialects/pythonic.ts";
+import type { RolloutPorts, RolloutSpec } from "../src/core/rollout.ts";
+import type { CommittedTurn, Trajectory } from "../src/core/trajectory.ts";
+
+/** The quickstart model's folder, found from the repository root. */
+export function quickstartFolder(): string {
+  const root = new URL("../../../infra/models/quickstart/", import.meta.url);
+  readFileSync(new URL("tokenizer.json", root));
+  return root.pathname;
+}
+
+export const getAndFinish: readonly ToolSpec[] = [
+  {
+    name: "get",
+    description: "Looks a key up",
+    parameters: {
+      type: "object",
+      properties: { key: { type: "string" } },
+      required: ["key"],
+      additionalProperties: false,
+    },
+  },
+  {
+    name: "finish",
+    description: "Ends the task with an answer",
+    parameters: {
+      type: "object",
+      properties: { answer: { type: "string" } },
+      required: ["answer"],
+      additionalProperties: false,
+    },
+  },
+];
+
+type AgentInput = Parameters<typeof AgentConfig.parse>[0];
+
+export function rolloutSpec(
+  tokenizer: Tokenizer,
+  agent: AgentInput = {},
+  overrides: Partial<RolloutSpec> = {},
+): RolloutSpec {
+  const parsed = AgentConfig.parse({ describeTools: false, ...(agent as object) });
+  return {
+    rolloutId: "r1",
+    seed: 7,
+    messages: [{ role: "user", content: "find a" }],
+    tools: getAndFinish,
+    dialect: pythonic,
+    tokenizer,
+    agent: parsed,
+    maxTurns: parsed.maxTurns,
+    temperature: 1,
+    ...overrides,
+  };
+}
+
+/** What the policy says: text (its end token is added), or a whole answer. */
+export type Said = string | ((request: SampleRequest) => SampleResult);
+
+/** The answer of a server that sampled this text and then the end token. */
+export function saying(tokenizer: Tokenizer, text: string, overrides: Partial<SampleResult> = {}): SampleResult {
+  const tokens = [...tokenizer.encode(text), tokenizer.stopTokens[0] ?? 0];
+  return {
+    tokens,
+    logprobs: tokens.map((_, t) => -0.01 * (t + 1)),
+    stopReason: "stop",
+    policyVersion: 3,
+    cacheHitTokens: 0,
+    ...overrides,
+  };
+}
+
+export interface ScriptedRollout extends RolloutPorts {
+  readonly requests: SampleRequest[];
+  readonly toolCalls: ToolCall[];
+  /** In the order of the ports' calls: sample, tool, turn, results. */
+  readonly log: string[];
+  stored(): Trajectory;
+}
+export interface ScriptedOptions {
+  readonly tokenizer: Tokenizer;
+  /** By turn, or a function of the turn; past the script's end the last line repeats. */
+  readonly policy: readonly Said[] | ((turn: number, request: SampleRequest) => string);
+  readonly tools?: Readonly<Record<string, (call: ToolCall) => ToolOutcome>>;
+  /** What was stored before. */
+  readonly stored?: Trajectory | null;
+  /** Throws in place of the commit with this number (from 0): the worker is lost before it. */
+  readonly lostAtCommit?: number;
+}
+
+export class WorkerLost extends Error {}
+
+const defaultTools: NonNullable<ScriptedOptions["tools"]> = {
+  get: (call) => ({ output: `next after ${String(call.arguments.key)}` }),
+  finish: (call) => ({ output: "done", finalAnswer: String(call.arguments.answer) }),
+};
+
+export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
+  const { tokenizer, policy } = options;
+  const tools = options.tools ?? defaultTools;
+  const segments: Segment[] = [...(options.stored?.segments ?? [])];
+  const turns: CommittedTurn[] = [...(options.stored?.turns ?? [])];
+  const requests: SampleRequest[] = [];
+  const toolCalls: ToolCall[] = [];
+  const log: string[] = [];
+  let commits = 0;
+  let clock = 0;
+  const commit = (what: string) => {
+    if (commits === options.lostAtCommit) throw new WorkerLost(what);
+    commits += 1;
+    log.push(what);
+  };
+  return {
+    requests,
+    toolCalls,
+    log,
+    stored: () => structuredClone({ segments, turns }),
+    now: () => clock++,
+    sample: async (request) => {
+      const turn = turns.length;
+      requests.push(request);
+      log.push(`sample ${turn}`);
+      if (typeof policy === "function") return saying(tokenizer, policy(turn, request));
+      const said = policy[Math.min(turn, policy.length - 1)] ?? "";
+      return typeof said === "string" ? saying(tokenizer, said) : said(request);
+    },
+    callTool: async (call) => {
+      toolCalls.push(call);
+      log.push(`tool ${call.name}`);
+      const tool = tools[call.name];
+      if (tool === undefined) throw new Error(`the script has no tool ${call.name}`);
+      return tool(call);
+    },
+    commitTurn: async (turn: TurnRecord, added: Segment[]) => {
+      commit(`turn ${turn.turn}`);
+      segments.push(...structuredClone(added));
+      turns.push(structuredClone({ ...turn, results: turn.calls.map(() => null) }));
+    },
+    commitResults: async (turn: number, results: ToolResult[], added: Segment[]) => {
+      commit(`results ${turn}`);
+      segments.push(...structuredClone(added));
+      const stored = turns[turn];
+      if (stored === undefined) throw new Error(`results of turn ${turn}, which is not stored`);
+      const merged = stored.calls.map(
+        (call, i) => withoutAnswer(results.find((result) => result.index === call.index)) ?? stored.results[i] ?? null,
+      );
+      turns[turn] = structuredClone({ ...stored, results: merged });
+    },
+  };
+}
+
+/** Tables keep what the model saw of a call, not the answer that it gave. */
+function withoutAnswer(result: ToolResult | undefined): ToolResult | null {
+  if (result === undefined) return null;
+  const { finalAnswer: _, ...kept } = result;
+  return kept;
+}
