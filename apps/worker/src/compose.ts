@@ -1,0 +1,96 @@
+/**
+ * The one place of the worker that constructs adapters. What it builds is started and stopped by `main`; tests build the same
+ * and hand in other tasks.
+ */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
+import { resolveModel } from "@rolldeck/agent/io/resolve-model";
+import { connectTinker } from "@rolldeck/backends/tinker/connect";
+import { leaseMs, leaseRenewMs } from "@rolldeck/contracts/jobs";
+import type { Task } from "@rolldeck/contracts/ports/task";
+import type { Tool } from "@rolldeck/contracts/ports/tool";
+import { createPool } from "@rolldeck/db/connect";
+import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
+import { connectQueue } from "@rolldeck/queue/connection";
+import { Producer } from "@rolldeck/queue/producer";
+import { tasks } from "@rolldeck/tasks/registry";
+import { tools } from "@rolldeck/tools/registry";
+import { pino } from "pino";
+import { DatabaseClock } from "./database-clock.ts";
+import type { WorkerEnv } from "./env.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { createMeasures } from "./measures.ts";
+import { OpenedBackends } from "./model-backends.ts";
+import { ModelTokenizers } from "./model-tokenizers.ts";
+import { ReconcileRequests } from "./reconcile-requests.ts";
+import { renewClaims } from "./renew-claims.ts";
+import { RunWatch, readWatchedRuns } from "./run-watch.ts";
+import { StoppedRuns } from "./stopped-runs.ts";
+import type { WorkerClaim, WorkerContext } from "./worker-context.ts";
+import { WorkerProcess } from "./worker-process.ts";
+
+export interface WorkerParts {
+  readonly tasks?: Readonly<Record<string, Task>>;
+  readonly tools?: Readonly<Record<string, Tool>>;
+}
+
+/** @throws when the database or the queue can't be reached: a worker without either must not start half. */
+export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<WorkerProcess> {
+  const workerId = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const log = pino({ level: env.logLevel, base: { app: "worker", workerId } });
+  const report = (error: unknown) => log.warn({ err: error }, "connection trouble");
+  const pool = createPool(env.databaseUrl, { max: 20, applicationName: "rolldeck-worker", statementTimeoutMs: 60_000 });
+  const connection = await connectQueue({ redisUrl: env.redisUrl ?? undefined, pool });
+  const producer = new Producer(connection, report);
+  const requests = new ReconcileRequests((runId) => producer.add("reconcile", { runId }), report);
+  const stopping = new AbortController();
+  const writer = new BatchWriter(pool);
+  const backends = new OpenedBackends(env.gpuWorker, (server) =>
+    connectTinker({
+      ...server,
+      dialect: "rolldeck",
+      onError: (error) => log.debug({ err: error }, "heartbeat failed"),
+    }),
+  );
+  const leases = new LeaseKeeper<WorkerClaim>({
+    renew: (claims) => renewClaims(pool, workerId, claims),
+    everyMs: leaseRenewMs,
+    leaseMs,
+    now: () => performance.now(),
+    onError: report,
+  });
+  const stopped = new StoppedRuns(leases);
+  const clock = new DatabaseClock(pool, () => Date.now());
+  const runs = new RunWatch({
+    read: (runIds) => readWatchedRuns(pool, runIds),
+    watched: () => leases.runIds(),
+    onRefresh: (watched) => stopped.see(watched),
+    maxAgeMs: 500,
+    now: () => performance.now(),
+    onError: report,
+  });
+  const context: WorkerContext = {
+    workerId,
+    pool,
+    writer,
+    leases,
+    runs,
+    tasks: parts.tasks ?? tasks,
+    tools: parts.tools ?? tools,
+    tokenizers: new ModelTokenizers({
+      resolve: (model) => resolveModel(model, env.modelRoots),
+      load: loadTokenizer,
+    }),
+    backends,
+    reconciling: new Set(),
+    enqueue: (jobs) => producer.addMany(jobs),
+    requestReconcile: (runId) => requests.request(runId),
+    pausing: (runId) => stopped.isPausing(runId),
+    stopping: stopping.signal,
+    databaseNow: () => clock.now(),
+    measures: createMeasures(),
+    log,
+  };
+  return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, stopping });
+}

@@ -1,0 +1,70 @@
+/** The environment of a worker process, parsed once. Nothing else reads `process.env`. */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { InputError } from "@rolldeck/contracts/errors";
+import { z } from "zod";
+
+const blankAsAbsent = (value: unknown) => (value === "" ? undefined : value);
+const Port = z.coerce.number().int().min(0).max(65_535);
+
+const Variables = z.object({
+  ROLLDECK_DATABASE_URL: z.string().min(1),
+  ROLLDECK_REDIS_URL: z.preprocess(blankAsAbsent, z.string().optional()),
+  ROLLDECK_GPU_WORKER_URL: z.preprocess(blankAsAbsent, z.url({ protocol: /^https?$/ }).optional()),
+  ROLLDECK_GPU_WORKER_KEY: z.preprocess(blankAsAbsent, z.string().startsWith("tml-").optional()),
+  ROLLDECK_MODEL_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
+  ROLLDECK_ROOT: z.preprocess(blankAsAbsent, z.string().optional()),
+  ROLLDECK_WORKER_CONCURRENCY: z.preprocess(blankAsAbsent, z.coerce.number().int().min(1).max(8192).default(512)),
+  /** Loopback port of /healthz and /metrics; absent = none. */
+  ROLLDECK_WORKER_PORT: z.preprocess(blankAsAbsent, Port.optional()),
+  ROLLDECK_LOG_LEVEL: z.preprocess(
+    blankAsAbsent,
+    z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  ),
+});
+
+export interface WorkerEnv {
+  readonly databaseUrl: string;
+  readonly redisUrl: string | null;
+  readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
+  /** Folders that model names resolve under. */
+  readonly modelRoots: readonly string[];
+  readonly concurrency: number;
+  readonly port: number | null;
+  readonly logLevel: string;
+}
+
+/** @throws InputError naming each variable that is missing or malformed; values are not repeated (they may be secrets). */
+export function parseWorkerEnv(variables: Readonly<Record<string, string | undefined>>, cwd: string): WorkerEnv {
+  const parsed = Variables.safeParse(variables);
+  if (!parsed.success) {
+    throw new InputError(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
+  }
+  const env = parsed.data;
+  const roots = env.ROLLDECK_MODEL_ROOTS?.split(":").filter((folder) => folder !== "");
+  return {
+    databaseUrl: env.ROLLDECK_DATABASE_URL,
+    redisUrl: env.ROLLDECK_REDIS_URL ?? null,
+    gpuWorker: gpuWorkerOf(env.ROLLDECK_GPU_WORKER_URL, env.ROLLDECK_GPU_WORKER_KEY),
+    modelRoots: roots ?? [join(env.ROLLDECK_ROOT ?? repositoryRoot(cwd), "infra/models")],
+    concurrency: env.ROLLDECK_WORKER_CONCURRENCY,
+    port: env.ROLLDECK_WORKER_PORT ?? null,
+    logLevel: env.ROLLDECK_LOG_LEVEL,
+  };
+}
+
+function gpuWorkerOf(url: string | undefined, apiKey: string | undefined): WorkerEnv["gpuWorker"] {
+  if (url === undefined) return null;
+  if (apiKey === undefined) {
+    throw new InputError([{ path: "ROLLDECK_GPU_WORKER_KEY", message: "is needed with ROLLDECK_GPU_WORKER_URL" }]);
+  }
+  return { url, apiKey };
+}
+
+/** The nearest folder upwards that holds turbo.json; the folder itself when there is none. */
+function repositoryRoot(from: string): string {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, "turbo.json"))) return folder;
+    if (dirname(folder) === folder) return from;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Evaluate stage: the verifier turns a finished rollout into a reward. Invariant: a reward is a number that the verifier gave;
+ * an error of the verifier, or a number that is not finite, is an evaluate failure, never a 0.
+ */
+import type { Trajectory } from "@rolldeck/agent/core/trajectory";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { StageJob } from "@rolldeck/contracts/jobs";
+import type { FinishedRollout, Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
+import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
+import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
+import { taskOf } from "../rollout-task.ts";
+import { stageJob } from "../stage-job.ts";
+import { abortable } from "../wait-for.ts";
+import type { WorkerContext } from "../worker-context.ts";
+
+export function evaluateStage(context: WorkerContext, job: StageJob): Promise<void> {
+  return stageJob(context, job, async (claimed, signal) => {
+    const { task, instance } = taskOf(context.tasks, claimed);
+    const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
+    const { ending, rollout } = finishedRollout(claimed, trajectory);
+    const verdict = await grade(task, instance, rollout, signal);
+    return {
+      move: "settle",
+      outcome: "completed",
+      ending,
+      reason: verdict.notes?.slice(0, 480) ?? null,
+      reward: verdict.reward,
+      rewardParts: verdict.parts,
+      success: verdict.success,
+    };
+  });
+}
+
+/** What the run stage left, as rows tell it. */
+export function finishedRollout(
+  claimed: Pick<ClaimedStage, "ending" | "finalAnswer">,
+  trajectory: Trajectory,
+): { readonly ending: FinishedRollout["ending"]; readonly rollout: FinishedRollout } {
+  if (claimed.ending === null) {
+    throw new BoundaryError("infrastructure", "no_ending", "the rollout came to grading without an ending");
+  }
+  const toolCalls = trajectory.turns.flatMap((turn) =>
+    turn.calls.map((call) => ({
+      name: call.name,
+      arguments: call.arguments,
+      failed: turn.results.find((result) => result?.index === call.index)?.error != null,
+    })),
+  );
+  const { ending, finalAnswer } = claimed;
+  return { ending, rollout: { ending, finalAnswer, turns: trajectory.turns.length, toolCalls } };
+}
+
+async function grade(
+  task: Task,
+  instance: TaskInstance,
+  rollout: FinishedRollout,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const verdict = await abortable(boundary(task, instance, rollout), signal);
+  const numbers = [verdict.reward, ...Object.values(verdict.parts)];
+  if (!numbers.every(Number.isFinite)) {
+    throw new BoundaryError("verifier", "not_finite", `the verifier of ${task.name} gave a reward that is not finite`);
+  }
+  return verdict;
+}
+
+async function boundary(task: Task, instance: TaskInstance, rollout: FinishedRollout): Promise<Verdict> {
+  try {
+    return await task.verify(instance, rollout);
+  } catch (cause) {
+    if (cause instanceof BoundaryError) throw cause;
+    throw new BoundaryError("verifier", "threw", `the verifier of ${task.name} failed: ${String(cause)}`, { cause });
+  }
+}

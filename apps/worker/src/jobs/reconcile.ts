@@ -1,0 +1,92 @@
+/**
+ * Brings one run up to its `wake`: share the pools, read, plan, apply by compare-and-set, enqueue after the commit. Two
+ * reconcilers of one run do no harm: the row that moved first wins and the other's action is refused.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
+import { applyActions, type InstanceFacts } from "@rolldeck/db/reconcile/apply-actions";
+import { readDemands, readGrants, writeGrants } from "@rolldeck/db/reconcile/pools";
+import { readSnapshot, type TaskFacts } from "@rolldeck/db/reconcile/read-snapshot";
+import { markHandled } from "@rolldeck/db/runs/wake";
+import { plan } from "@rolldeck/dispatch/plan";
+import { share } from "@rolldeck/dispatch/share";
+import { taskOf } from "../rollout-task.ts";
+import { writeEvaluateMetrics } from "../training/evaluate-metrics.ts";
+import type { WorkerContext } from "../worker-context.ts";
+
+const maxRounds = 5;
+/** A burst of edges costs one plan. */
+const minRoundMs = 50;
+
+export async function reconcile(context: WorkerContext, runId: string, by: "queue" | "sweep"): Promise<void> {
+  // The sweep is for runs that nobody brings on; one that this process is at already is no such run.
+  if (by === "sweep" && context.reconciling.has(runId)) return;
+  context.reconciling.add(runId);
+  try {
+    await reconcileRounds(context, runId, by);
+  } finally {
+    context.reconciling.delete(runId);
+  }
+}
+
+async function reconcileRounds(context: WorkerContext, runId: string, by: "queue" | "sweep"): Promise<void> {
+  for (let round = 0; round < maxRounds; round++) {
+    if (round > 0) await pause(minRoundMs);
+    const behind = await reconcileRound(context, runId);
+    context.measures.plans.inc({ by });
+    if (!behind) return;
+  }
+  // Still behind after five rounds: give others their turn.
+  context.requestReconcile(runId);
+}
+
+/** @returns whether another round is due: the run was woken meanwhile, or its actions call for a next plan. */
+async function reconcileRound(context: WorkerContext, runId: string): Promise<boolean> {
+  const timed = context.measures.planSeconds.startTimer();
+  await reconcilePools(context);
+  // The wake is read with the snapshot: what rises after it is another round's business.
+  const read = await readSnapshot(context.pool, runId, taskFacts(context));
+  if (read === null) return false;
+  const { snapshot, wake } = read;
+  const grants = await readGrants(context.pool, runId);
+  const { actions, wakeAt } = plan(snapshot, grants);
+  await beforeSteps(context, snapshot, actions);
+  const { jobs, applied, refused } = await applyActions(context.pool, snapshot, actions, instanceFacts(context));
+  if (jobs.length > 0) await context.enqueue(jobs);
+  const handled = await markHandled(context.pool, runId, wake, wakeAt);
+  timed();
+  if (refused > 0) context.log.debug({ runId, applied, refused }, "actions refused: the rows had moved");
+  // A timer that is not after the snapshot's own time asks for a next plan at once.
+  return handled.wake !== wake || (wakeAt !== null && wakeAt <= snapshot.now);
+}
+
+/** Shares every pool among the runs that want it; whose grant rose is woken by the write. */
+export async function reconcilePools(context: Pick<WorkerContext, "pool">): Promise<void> {
+  const demands = await readDemands(context.pool);
+  const grants = demands.map(({ pool, demands: wishes }) => ({
+    resource: pool.resource,
+    granted: share(pool.size, [...wishes]),
+  }));
+  await writeGrants(context.pool, grants);
+}
+
+/** Points of an evaluation are written before its step ends, so that no crash ends a step without them; twice is harmless. */
+async function beforeSteps(context: WorkerContext, snapshot: RunSnapshot, actions: readonly Action[]): Promise<void> {
+  for (const action of actions) {
+    if (action.do !== "end-step" || action.to !== "done") continue;
+    const step = snapshot.steps.find(({ stepId }) => stepId === action.stepId);
+    if (step?.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot.runId, step);
+  }
+}
+
+function taskFacts(context: WorkerContext): TaskFacts {
+  const task = (name: string) => (Object.hasOwn(context.tasks, name) ? context.tasks[name] : undefined);
+  return {
+    size: (name, split) => task(name)?.size(split) ?? null,
+    sandbox: (name) => task(name)?.sandbox ?? "none",
+  };
+}
+
+const instanceFacts = (context: WorkerContext): InstanceFacts => ({
+  instanceId: (task, split, instanceIndex) => taskOf(context.tasks, { task, split, instanceIndex }).instance.instanceId,
+});

@@ -1,0 +1,104 @@
+/**
+ * Run stage: the turn loop. Each turn is durable before its tools run, their results before the next turn. A stage that was
+ * begun elsewhere is continued from its last committed turn, or given back when that can't be done.
+ */
+import { canContinue, type RolloutPorts, type RolloutSpec, runRollout } from "@rolldeck/agent/core/run-rollout";
+import type { Trajectory } from "@rolldeck/agent/core/trajectory";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { StageJob } from "@rolldeck/contracts/jobs";
+import type { TaskInstance } from "@rolldeck/contracts/ports/task";
+import type { Tool } from "@rolldeck/contracts/ports/tool";
+import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
+import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
+import { callTool } from "../call-tool.ts";
+import { dialectNamed } from "../dialect-named.ts";
+import { maxTurnsOf, taskOf, taskTools, toolSpecs } from "../rollout-task.ts";
+import { WaitingSampler } from "../sampling/waiting-sampler.ts";
+import { StageAbort } from "../stage-abort.ts";
+import { stageJob } from "../stage-job.ts";
+import type { WorkerContext } from "../worker-context.ts";
+
+/** Longer than a re-adoption with its replay (at most 10 minutes by the checkpoint cadence). */
+const maxAwayMs = 900_000;
+
+export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
+  return stageJob(context, job, async (claimed, signal) => {
+    const { task, instance } = taskOf(context.tasks, claimed);
+    const tools = taskTools(context.tools, task);
+    const resume = await earlierTurns(context, job, claimed, tools);
+    const spec: RolloutSpec = {
+      rolloutId: job.rolloutId,
+      seed: claimed.seed,
+      messages: task.messages(instance),
+      tools: toolSpecs(tools),
+      dialect: dialectNamed(claimed.config.agent.dialect),
+      tokenizer: await context.tokenizers.load(claimed.config.model.name),
+      agent: claimed.config.agent,
+      maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),
+      temperature: temperatureOf(claimed),
+    };
+    const end = await runRollout(spec, resume, rolloutPorts(context, job, claimed, tools, instance), signal);
+    const { ending, finalAnswer, reason } = end;
+    return { move: "next-stage", stage: "evaluate", ending, finalAnswer, reason };
+  });
+}
+
+const temperatureOf = ({ config, purpose }: ClaimedStage): number =>
+  purpose === "evaluate"
+    ? (config.evaluation.temperature ?? config.agent.sampling.temperature)
+    : config.agent.sampling.temperature;
+
+/** @throws BoundaryError("infrastructure") when a call was open whose tool can't run twice. */
+async function earlierTurns(
+  context: WorkerContext,
+  job: StageJob,
+  claimed: ClaimedStage,
+  tools: readonly Tool[],
+): Promise<Trajectory | null> {
+  if (claimed.turns === 0) return null;
+  const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
+  const idempotent = (name: string) => tools.find((tool) => tool.name === name)?.idempotent ?? true;
+  if (!canContinue(trajectory, idempotent)) {
+    throw new BoundaryError("infrastructure", "open_call", "a tool call was under way when the worker was lost");
+  }
+  return trajectory;
+}
+
+function rolloutPorts(
+  context: WorkerContext,
+  job: StageJob,
+  claimed: ClaimedStage,
+  tools: readonly Tool[],
+  instance: TaskInstance,
+): RolloutPorts {
+  const { rolloutId, attempt } = job;
+  const claim = { runId: claimed.runId, rolloutId, attempt, claim: claimed.claim };
+  const sampler = new WaitingSampler({
+    runId: claimed.runId,
+    watch: (runId) => context.runs.get(runId),
+    samplerFor: ({ samplingSessionId, version }) =>
+      context.backends.of(claimed.config.backend).sampler({ samplingSessionId, policyVersion: version }),
+    beforeTry: () => handBackIfAsked(context, claimed.runId),
+    maxAwayMs,
+    pauseMs: 100,
+    now: () => performance.now(),
+  });
+  return {
+    sample: (request, signal) => sampler.sample(request, signal),
+    callTool: (call, signal) =>
+      callTool(tools, call, { instance: instance.state, signal, timeoutMs: claimed.config.agent.toolTimeoutMs }),
+    commitTurn: async (turn, segments) => {
+      await context.writer.write({ kind: "turn", ...claim, turn, segments });
+    },
+    commitResults: async (turn, results, segments, durationMs) => {
+      await context.writer.write({ kind: "tools", ...claim, turn, results, segments, durationMs });
+    },
+    now: () => performance.now(),
+  };
+}
+
+/** Before a model call all earlier turns and results are committed: the boundary at which another worker can take over. */
+function handBackIfAsked(context: WorkerContext, runId: string): void {
+  if (context.stopping.aborted) throw new StageAbort("hand-back", "the worker is stopping");
+  if (context.pausing(runId)) throw new StageAbort("hand-back", "the run is pausing");
+}

@@ -1,0 +1,140 @@
+/**
+ * One optimizer update from a gathered step. Every line may be the last one this process runs: rows are stored before they are
+ * sent, the model's own step count tells whether the update was applied, and one write ends the step.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { StepJob } from "@rolldeck/contracts/jobs";
+import type { BackendInfo, TrainableModel } from "@rolldeck/contracts/ports/backend";
+import { gpuWorkerName, reportGpuWorker } from "@rolldeck/db/gpu-workers";
+import { type ClaimedUpdate, claimUpdate, failUpdate } from "@rolldeck/db/training/claim-update";
+import { finishUpdate } from "@rolldeck/db/training/finish-update";
+import { readStepRollouts, type StepRollout } from "@rolldeck/db/training/read-step-rollouts";
+import { annotateTrainerLogprobs, type StoredTrainingRow } from "@rolldeck/db/training/training-rows";
+import { StageAbort } from "../stage-abort.ts";
+import { type AppliedRows, forwardBackwardRows, stepModel } from "../training/apply-rows.ts";
+import { saveCheckpoint } from "../training/checkpoint.ts";
+import { fenceToken } from "../training/fence-token.ts";
+import { type ModelClock, readModelClock } from "../training/model-clock.ts";
+import { stepRows } from "../training/step-rows.ts";
+import { trainJob } from "../training/train-job.ts";
+import { type TrainerSeat, trainerSeat } from "../training/trainer-holder.ts";
+import { updateMetrics } from "../training/update-metrics.ts";
+import { sleep } from "../wait-for.ts";
+import type { WorkerContext } from "../worker-context.ts";
+
+export async function update(context: WorkerContext, { stepId }: StepJob): Promise<void> {
+  if (context.stopping.aborted) return;
+  const claimed = await claimUpdate(context.pool, stepId, context.workerId);
+  if (claimed === null) return;
+  const { runId, claim } = claimed;
+  const timed = context.measures.updateSeconds.startTimer();
+  await trainJob(context, {
+    runId,
+    claim: { kind: "update", stepId, claim },
+    act: async (signal) => {
+      await applyUpdate(context, claimed, signal);
+      timed();
+    },
+    giveBack: (reason, counted) => failUpdate(context.pool, { stepId, claim, reason, counted }),
+  });
+}
+
+interface UpdateScene {
+  readonly context: WorkerContext;
+  readonly claimed: ClaimedUpdate;
+  readonly model: TrainableModel;
+  readonly bootId: string;
+  readonly clock: ModelClock;
+  readonly seat: TrainerSeat;
+  readonly signal: AbortSignal;
+}
+
+async function applyUpdate(context: WorkerContext, claimed: ClaimedUpdate, signal: AbortSignal): Promise<void> {
+  const rollouts = await readStepRollouts(context.pool, claimed.stepId);
+  const rows = await stepRows(context.pool, claimed, rollouts);
+  const scene = await takeModel(context, claimed, signal);
+  const trained = await advanceModel(scene, rows);
+  const { samplingSessionId } = await scene.seat.during(scene.model.saveWeightsForSampler(await scene.seat.nextSeq()));
+  if (checkpointDue(claimed)) await saveCheckpoint(context, claimed, scene.model, scene.seat);
+  await finishStep(scene, rollouts, trained, samplingSessionId);
+}
+
+/** Waits for the server; a server that started anew has lost the model, which is the prepare job's business. */
+async function takeModel(context: WorkerContext, claimed: ClaimedUpdate, signal: AbortSignal): Promise<UpdateScene> {
+  const { modelId, modelBootId, runId, stepId, step, claim, config } = claimed;
+  if (modelId === null || modelBootId === null) throw new StageAbort("hand-back", "the run has no model yet");
+  const info = await answering(context, claimed, signal);
+  if (info.bootId !== modelBootId) {
+    await reportGpuWorker(context.pool, {
+      name: gpuWorkerName(config.backend),
+      url: config.backend.endpoint ?? context.backends.urlOf(config.backend),
+      state: "ready",
+      boot: null,
+      device: info.device,
+      bootId: info.bootId,
+    });
+    throw new StageAbort("hand-back", "the model server started anew; its model is adopted again first");
+  }
+  const clock = await readModelClock(context.pool, runId);
+  const token = fenceToken({ prepareClaim: clock.prepareClaim, step, claim });
+  const model = context.backends.of(config.backend).adoptModel({ modelId, fence: { runId, token }, signal });
+  const seat = trainerSeat(context.pool, { kind: "update", runId, stepId, claim }, signal);
+  return { context, claimed, model, bootId: info.bootId, clock, seat, signal };
+}
+
+async function answering(context: WorkerContext, { config }: ClaimedUpdate, signal: AbortSignal): Promise<BackendInfo> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await context.backends.of(config.backend).info(AbortSignal.any([signal, AbortSignal.timeout(3_000)]));
+    } catch (error) {
+      signal.throwIfAborted();
+      context.log.debug({ err: error }, "the model server does not answer; the update waits");
+      await sleep(500, signal);
+    }
+  }
+}
+
+interface Trained {
+  /** Null when the step was applied before this claim: its request's answer went with the worker that sent it. */
+  readonly rows: AppliedRows | null;
+  readonly optimMetrics: Readonly<Record<string, number>>;
+}
+
+/** Brings the model one step on, unless an earlier claim did. */
+async function advanceModel(scene: UpdateScene, rows: readonly StoredTrainingRow[]): Promise<Trained> {
+  const { context, claimed, model, clock, seat } = scene;
+  // First the fence and an empty gradient: what an earlier holder still sends is refused from here on.
+  await seat.during(model.zeroGrad());
+  const state = await seat.during(model.state());
+  await seat.resetTo(state.lastSeqId);
+  if (state.step === clock.updatesDone + 1) return { rows: null, optimMetrics: {} };
+  if (state.step !== clock.updatesDone) {
+    const counts = `the model is at step ${state.step}, the run at ${clock.updatesDone}`;
+    throw new BoundaryError("model-server", "step_mismatch", counts);
+  }
+  const applied = await seat.during(forwardBackwardRows(model, rows, claimed.config, () => seat.nextSeq()));
+  const { stepId, claim } = claimed;
+  const annotations = [...applied.logprobs].map(([row, logprobs]) => ({ row, logprobs }));
+  await annotateTrainerLogprobs(context.pool, { stepId, claim }, annotations);
+  const step = { seqId: await seat.nextSeq(), expectStep: clock.updatesDone };
+  const { metrics } = await seat.during(stepModel(model, rows, claimed.config, step));
+  if (metrics.skipped === 1) context.log.warn({ stepId }, "the gradient was not finite; the weights stay as they were");
+  return { rows: applied, optimMetrics: metrics };
+}
+
+const checkpointDue = ({ step, config }: ClaimedUpdate): boolean =>
+  step % config.checkpoints.every === 0 || step === config.budget.steps;
+
+async function finishStep(
+  scene: UpdateScene,
+  rollouts: readonly StepRollout[],
+  trained: Trained,
+  samplingSessionId: string,
+): Promise<void> {
+  const { context, claimed, bootId, signal } = scene;
+  signal.throwIfAborted();
+  const { runId, stepId, claim, step } = claimed;
+  const metrics = updateMetrics({ claimed, rollouts, ...trained, nowMs: context.databaseNow() });
+  await finishUpdate(context.pool, { runId, stepId, claim, version: step, bootId, samplingSessionId, metrics });
+}

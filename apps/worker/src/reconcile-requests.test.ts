@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { ReconcileRequests } from "./reconcile-requests.ts";
+
+test("a burst costs two jobs: the one under way and one for what came meanwhile", async () => {
+  const added: string[] = [];
+  const open: (() => void)[] = [];
+  const requests = new ReconcileRequests(
+    (runId) => {
+      added.push(runId);
+      return new Promise((resolve) => open.push(resolve));
+    },
+    () => undefined,
+  );
+  for (let n = 0; n < 512; n++) requests.request("a");
+  requests.request("b");
+  expect(added).toEqual(["a", "b"]);
+  while (open.length > 0) {
+    open.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(added).toEqual(["a", "b", "a"]);
+  requests.request("a");
+  expect(added).toEqual(["a", "b", "a", "a"]);
+});
+
+test("a queue that is away is reported, and the next request is sent again", async () => {
+  const errors: unknown[] = [];
+  let tries = 0;
+  const requests = new ReconcileRequests(
+    async () => {
+      tries++;
+      if (tries === 1) throw new Error("away");
+    },
+    (error) => errors.push(error),
+  );
+  requests.request("a");
+  await new Promise((resolve) => setImmediate(resolve));
+  requests.request("a");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([tries, errors.length]).toEqual([2, 1]);
+});

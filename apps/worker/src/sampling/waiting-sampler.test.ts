@@ -1,0 +1,97 @@
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
+import { describe, expect, test } from "vitest";
+import type { Serving, WatchedRun } from "../run-watch.ts";
+import { StageAbort } from "../stage-abort.ts";
+import { WaitingSampler } from "./waiting-sampler.ts";
+
+const request: SampleRequest = {
+  affinityKey: "r",
+  promptTokens: [1],
+  maxTokens: 4,
+  temperature: 1,
+  topP: 1,
+  topK: -1,
+  seed: 0,
+  stopTokens: [9],
+};
+const result: SampleResult = { tokens: [9], logprobs: [-1], stopReason: "stop", policyVersion: 40, cacheHitTokens: 0 };
+const at = (version: number): Serving => ({ version, samplingSessionId: `s${version}`, bootId: "b" });
+const away = (code = "unreachable", retryable = true) => new BoundaryError("model-server", code, code, { retryable });
+
+function sampler(options: {
+  serving: (Serving | null | Error)[];
+  answer: (serving: Serving) => SampleResult | Error;
+  beforeTry?: () => void;
+  maxAwayMs?: number;
+}) {
+  const clock = { now: 0 };
+  const asked: string[] = [];
+  const made = new WaitingSampler({
+    runId: "run",
+    watch: async (): Promise<WatchedRun> => {
+      clock.now += 1_000;
+      const next = options.serving.length > 1 ? options.serving.shift() : options.serving[0];
+      if (next instanceof Error) throw next;
+      return { runId: "run", status: "running", serving: next ?? null };
+    },
+    samplerFor: (serving) => ({
+      sample: async () => {
+        asked.push(serving.samplingSessionId);
+        const answer = options.answer(serving);
+        if (answer instanceof Error) throw answer;
+        return answer;
+      },
+    }),
+    beforeTry: options.beforeTry ?? (() => undefined),
+    maxAwayMs: options.maxAwayMs ?? 60_000,
+    pauseMs: 1,
+    now: () => clock.now,
+  });
+  return { made, asked };
+}
+const signal = () => new AbortController().signal;
+
+describe("a model that is away", () => {
+  test("is waited for, and the turn carries the version that then serves", async () => {
+    const { made, asked } = sampler({
+      serving: [null, new Error("database restarts"), at(3), at(3), at(4)],
+      answer: ({ version }) => (version === 3 ? away("not_found", false) : result),
+    });
+    expect(await made.sample(request, signal())).toEqual({ ...result, policyVersion: 4 });
+    expect(asked).toEqual(["s3", "s3", "s4"]);
+  });
+
+  test("is given up on after the limit, with the cause", async () => {
+    const { made } = sampler({ serving: [at(1)], answer: () => away(), maxAwayMs: 3_000 });
+    const error = await made.sample(request, signal()).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ boundary: "model-server", code: "away", retryable: false });
+    expect((error as Error).cause).toMatchObject({ code: "unreachable" });
+  });
+
+  test.each(["bad_input", "unusable_sample", "unauthorised"])("a %s is not waited out", async (code) => {
+    const { made, asked } = sampler({ serving: [at(1)], answer: () => away(code, false) });
+    await expect(made.sample(request, signal())).rejects.toMatchObject({ code });
+    expect(asked).toHaveLength(1);
+  });
+});
+
+test("an abort ends the wait with the abort's own reason", async () => {
+  const controller = new AbortController();
+  const { made } = sampler({ serving: [null], answer: () => result });
+  const waiting = made.sample(request, controller.signal);
+  controller.abort(new StageAbort("run-ended", "stopped"));
+  await expect(waiting).rejects.toMatchObject({ kind: "run-ended" });
+});
+
+test("a worker that is to stop hands back before it samples", async () => {
+  const { made, asked } = sampler({
+    serving: [at(1)],
+    answer: () => result,
+    beforeTry: () => {
+      throw new StageAbort("hand-back", "stopping");
+    },
+  });
+  await expect(made.sample(request, signal())).rejects.toMatchObject({ kind: "hand-back" });
+  expect(asked).toEqual([]);
+});

@@ -1,0 +1,16 @@
+/**
+ * The number by which a model server refuses an older holder of a run's model. It rises with every prepare, and below that with
+ * every update and every claim of it, so it orders all holders of one run in time.
+ */
+const stepsPerPrepare = 2 ** 20;
+const claimsPerStep = 2 ** 10;
+
+export function fenceToken(holder: {
+  readonly prepareClaim: number;
+  /** 0 for the prepare job itself. */
+  readonly step: number;
+  readonly claim: number;
+}): number {
+  const claim = Math.min(holder.claim, claimsPerStep - 1);
+  return (holder.prepareClaim * stepsPerPrepare + Math.min(holder.step, stepsPerPrepare - 1)) * claimsPerStep + claim;
+}

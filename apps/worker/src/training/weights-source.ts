@@ -1,0 +1,46 @@
+/** Where a run's weights come from when its model is made: a checkpoint of the run, the warm start, or the seed alone. */
+import type { Pool } from "@rolldeck/db/connect";
+import { type Checkpoint, newestCheckpoint, recordCheckpoint } from "@rolldeck/db/training/checkpoints";
+import { z } from "zod";
+import { demonstrationSource, warmStartName } from "./demonstration-source.ts";
+import type { PrepareScene } from "./prepare-scene.ts";
+import { trainWarmStart } from "./warm-start.ts";
+
+/** `version` is the run's: its own checkpoints have the one they were saved at, a warm start is 0. */
+export type WeightsSource = Pick<Checkpoint, "version" | "name" | "path">;
+
+/** The newest checkpoint up to `version`; before the first, the warm start if the run has one; else null. */
+export async function weightsSource(scene: PrepareScene, version: number): Promise<WeightsSource | null> {
+  const { context, claimed, boot } = scene;
+  const checkpoint = await newestCheckpoint(context.pool, claimed.runId, version);
+  if (checkpoint !== null && checkpoint.version > 0) return checkpoint;
+  if ((claimed.config.model.warmStart?.steps ?? 0) === 0) return null;
+  const name = warmStartName(await demonstrationSource(context, claimed.config));
+  const found = await findWarmStart(context.pool, name);
+  if (found === null) return makeWarmStart(scene);
+  await boot.report("warm-start", "found the warm start of an earlier run");
+  return recordWarmStart(scene, found);
+}
+
+/** Trains the warm start although one is recorded: the server has lost it. */
+export async function makeWarmStart(scene: PrepareScene): Promise<WeightsSource> {
+  const source = await demonstrationSource(scene.context, scene.claimed.config);
+  return recordWarmStart(scene, await trainWarmStart(scene, source, warmStartName(source)));
+}
+
+async function recordWarmStart(scene: PrepareScene, saved: Omit<Checkpoint, "version">): Promise<WeightsSource> {
+  const warm = { version: 0, ...saved };
+  await recordCheckpoint(scene.context.pool, scene.claimed.runId, warm);
+  return warm;
+}
+
+const Row = z.object({ name: z.string(), path: z.string(), bytes: z.int().nullable() });
+
+/** The newest one of this content that any run has recorded. */
+async function findWarmStart(pool: Pool, name: string): Promise<Omit<Checkpoint, "version"> | null> {
+  const { rows } = await pool.query(
+    `select name, path, bytes from checkpoints where version = 0 and name = $1 order by created_at desc limit 1`,
+    [name],
+  );
+  return rows.length === 0 ? null : Row.parse(rows[0]);
+}

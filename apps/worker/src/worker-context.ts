@@ -1,0 +1,53 @@
+/** What the jobs of a worker process work with. Built once by `compose`; jobs construct no adapter themselves. */
+import type { StepBackend } from "@rolldeck/contracts/ports/backend";
+import type { Task } from "@rolldeck/contracts/ports/task";
+import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import type { Tool } from "@rolldeck/contracts/ports/tool";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { Pool } from "@rolldeck/db/connect";
+import type { BatchWriter } from "@rolldeck/db/hot/batch-writer";
+import type { StageClaim } from "@rolldeck/db/hot/renew-leases";
+import type { AnyJob } from "@rolldeck/queue/producer";
+import type { Logger } from "pino";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import type { Measures } from "./measures.ts";
+import type { WatchedRun } from "./run-watch.ts";
+
+export type WorkerClaim =
+  | ({ readonly kind: "rollout" } & StageClaim)
+  | { readonly kind: "prepare"; readonly runId: string; readonly claim: number }
+  | { readonly kind: "update"; readonly stepId: string; readonly claim: number };
+
+export interface ModelBackends {
+  /** False where no address is configured for it. */
+  knows(backend: RunConfig["backend"]): boolean;
+  /** Where it is; null where that is not configured. */
+  urlOf(backend: RunConfig["backend"]): string | null;
+  /** @throws BoundaryError("model-server") for one it does not know */
+  of(backend: RunConfig["backend"]): StepBackend;
+}
+
+export interface WorkerContext {
+  readonly workerId: string;
+  readonly pool: Pool;
+  readonly writer: Pick<BatchWriter, "write">;
+  readonly leases: LeaseKeeper<WorkerClaim>;
+  readonly runs: { get(runId: string): Promise<WatchedRun | null> };
+  readonly tasks: Readonly<Record<string, Task>>;
+  readonly tools: Readonly<Record<string, Tool>>;
+  readonly tokenizers: { load(model: string): Promise<Tokenizer>; contentHash(model: string): Promise<string> };
+  readonly backends: ModelBackends;
+  /** Runs that this process reconciles at the moment. */
+  readonly reconciling: Set<string>;
+  enqueue(jobs: readonly AnyJob[]): Promise<void>;
+  /** Asks for a reconcile through the queue; never throws. */
+  requestReconcile(runId: string): void;
+  /** True while the run's rollouts are to be handed back at their next turn boundary. */
+  pausing(runId: string): boolean;
+  /** Aborts when the process is to stop: hand back at the next turn boundary. */
+  readonly stopping: AbortSignal;
+  /** The database's clock, milliseconds. */
+  databaseNow(): number;
+  readonly measures: Measures;
+  readonly log: Logger;
+}
