@@ -53,7 +53,7 @@ export class ScriptedModels {
   readonly futures = new Map<string, Result>();
   /** "Disk": kept across restarts. */
   readonly checkpoints = new Map<string, Checkpoint>();
-  /** Highest fence by run; kept, as the real worker keeps it, for as long as the process lives. */
+  /** Highest fence by run. "Disk" too: a restart lets no older holder back in. */
   readonly #fences = new Map<string, number>();
   #ids = 0;
   readonly #gapMs: number;
@@ -68,7 +68,6 @@ export class ScriptedModels {
     this.models.clear();
     this.sampling.clear();
     this.futures.clear();
-    this.#fences.clear();
   }
 
   newFuture(result: Result): string {
