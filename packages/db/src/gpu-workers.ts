@@ -1,13 +1,19 @@
+/** What is known of the processes that host inference and the update. */
 import type pg from "pg";
+import { z } from "zod";
+import { raiseWake } from "./hot/event-log.ts";
 
-export type GpuWorkerState = "installing" | "starting" | "ready" | "lost" | "absent" | "failed";
-export interface GpuWorkerBoot {
-  readonly message: string;
-  readonly done: number | null;
-  readonly total: number | null;
-  readonly unit: string | null;
-  readonly elapsedMs: number | null;
-}
+export const gpuWorkerStates = ["installing", "starting", "ready", "lost", "absent", "failed"] as const;
+export type GpuWorkerState = (typeof gpuWorkerStates)[number];
+const GpuWorkerBoot = z.object({
+  message: z.string(),
+  done: z.number().nullable(),
+  total: z.number().nullable(),
+  unit: z.string().nullable(),
+  elapsedMs: z.number().nullable(),
+});
+export type GpuWorkerBoot = z.infer<typeof GpuWorkerBoot>;
+
 export interface GpuWorkerReport {
   /** `supervisedGpuWorker`, or the address of a backend that someone else runs. */
   readonly name: string;
@@ -23,13 +29,51 @@ export const supervisedGpuWorker = "gpu-worker";
 export const gpuWorkerName = (backend: { readonly endpoint: string | null }): string =>
   backend.endpoint ?? supervisedGpuWorker;
 
+const reportSql = `
+with before as (select state, boot_id from gpu_workers where name = $1),
+changed as materialized (
+  select not exists (select from before where state = $3 and boot_id is not distinct from $6) as yes
+),
+written as (
+  insert into gpu_workers (name, url, state, boot, device, boot_id, last_seen_at)
+  values ($1, $2, $3, $4, $5, $6, case when $3 = 'ready' then now() end)
+  on conflict (name) do update set url = excluded.url, state = excluded.state, boot = excluded.boot,
+    device = excluded.device, boot_id = excluded.boot_id, updated_at = now(),
+    last_seen_at = coalesce(excluded.last_seen_at, gpu_workers.last_seen_at)
+),
+run_lock as materialized (
+  select id from runs where (select yes from changed) and status in ('queued', 'preparing', 'running', 'pausing')
+    and coalesce(config -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}') = $1
+  order by id for no key update
+),
+woken as (update runs r set ${raiseWake("true")} from run_lock l where r.id = l.id)
+select yes as changed from changed`;
+
 /** Writes what is known of a GPU worker now; wakes live runs when its state or boot id changed. */
-export function reportGpuWorker(_pool: pg.Pool, _report: GpuWorkerReport): Promise<{ changed: boolean }> {
-  return Promise.reject(new Error("under construction"));
+export async function reportGpuWorker(pool: pg.Pool, report: GpuWorkerReport): Promise<{ changed: boolean }> {
+  const { name, url, state, boot, device, bootId } = report;
+  const { rows } = await pool.query<{ changed: boolean }>(reportSql, [name, url, state, boot, device, bootId]);
+  return { changed: rows[0]?.changed ?? false };
 }
-export function readGpuWorker(
-  _pool: pg.Pool,
-  _name: string,
+
+const Row = z.object({
+  name: z.string(),
+  url: z.string().nullable(),
+  state: z.enum(gpuWorkerStates),
+  boot: GpuWorkerBoot.nullable(),
+  device: z.string().nullable(),
+  bootId: z.string().nullable(),
+  lastSeenAtMs: z.number().nullable(),
+});
+
+export async function readGpuWorker(
+  pool: pg.Pool,
+  name: string,
 ): Promise<(GpuWorkerReport & { readonly lastSeenAtMs: number | null }) | null> {
-  return Promise.reject(new Error("under construction"));
+  const { rows } = await pool.query(
+    `select name, url, state, boot, device, boot_id as "bootId",
+       (extract(epoch from last_seen_at) * 1000)::float8 as "lastSeenAtMs" from gpu_workers where name = $1`,
+    [name],
+  );
+  return rows.length === 0 ? null : Row.parse(rows[0]);
 }
