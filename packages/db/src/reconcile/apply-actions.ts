@@ -1,7 +1,21 @@
+/**
+ * A plan becomes rows. Every action is a compare-and-set on what the snapshot showed, together with its events; what meets another row
+ * is refused and the run is woken to plan again, so applying a plan twice, or two plans at once, does its work once. Order: rollouts that
+ * leave free leases, steps that end make room for the next, admissions spend what is free, and the run itself moves last.
+ */
 import type { JobName, JobPayload } from "@rolldeck/contracts/jobs";
-import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { Action, RolloutSnapshot, RunSnapshot } from "@rolldeck/contracts/plan";
 import type { Split } from "@rolldeck/contracts/ports/task";
 import type pg from "pg";
+import { asBoundaryError, isCollision } from "../database-error.ts";
+import { type Admission, admitRollouts } from "../hot/admit-rollouts.ts";
+import { createStep } from "../hot/create-step.ts";
+import { moveRollouts, type PlannedMove } from "../hot/move-rollouts.ts";
+import { moveStep, redeliverUpdate } from "../hot/move-step.ts";
+import { moveRunFrom } from "../runs/move-run.ts";
+import { noteOnRun } from "../runs/note-on-run.ts";
+import { wakeRun } from "../runs/wake.ts";
+import { queuePrepare } from "../training/queue-prepare.ts";
 
 export type QueuedJob = { [N in JobName]: { readonly name: N; readonly payload: JobPayload<N> } }[JobName];
 export interface InstanceFacts {
@@ -15,11 +29,143 @@ export interface Applied {
   readonly refused: number;
 }
 
-export function applyActions(
-  _pool: pg.Pool,
-  _snapshot: RunSnapshot,
-  _actions: readonly Action[],
-  _facts: InstanceFacts,
+type Of<Do extends Action["do"]> = Extract<Action, { do: Do }>;
+type Outcome = Pick<Applied, "jobs" | "applied">;
+
+const maxCollisions = 5;
+
+/** @throws BoundaryError("infrastructure") when the database is away; what was applied before stays */
+export async function applyActions(
+  pool: pg.Pool,
+  snapshot: RunSnapshot,
+  actions: readonly Action[],
+  facts: InstanceFacts,
 ): Promise<Applied> {
-  return Promise.reject(new Error("under construction"));
+  const of = <Do extends Action["do"]>(...kinds: Do[]): Of<Do>[] =>
+    actions.filter((action): action is Of<Do> => kinds.some((kind) => kind === action.do));
+  const parts: (() => Promise<Outcome>)[] = [
+    () => prepare(pool, snapshot, of("prepare")),
+    () => rollouts(pool, snapshot, of("settle", "retry", "regrade", "redeliver")),
+    () => steps(pool, snapshot, of("begin-update", "redeliver-update", "end-step")),
+    () => newSteps(pool, snapshot, of("create-step"), facts),
+    () => admissions(pool, snapshot, of("admit")),
+    () => notes(pool, snapshot, of("note")),
+    () => runMoves(pool, snapshot, of("move-run")),
+  ];
+  const outcomes: Outcome[] = [];
+  try {
+    for (const part of parts) outcomes.push(await again(part));
+    const applied = outcomes.reduce((sum, outcome) => sum + outcome.applied, 0);
+    const refused = actions.length - applied;
+    if (refused > 0) await wakeRun(pool, snapshot.runId);
+    return { jobs: outcomes.flatMap((outcome) => outcome.jobs), applied, refused };
+  } catch (cause) {
+    throw asBoundaryError(cause, "the plan was not applied whole");
+  }
+}
+
+/** A statement that met another in opposite order was rolled back whole. */
+async function again<T>(part: () => Promise<T>): Promise<T> {
+  for (let collisions = 0; ; collisions++) {
+    try {
+      return await part();
+    } catch (error) {
+      if (!isCollision(error) || collisions >= maxCollisions) throw error;
+    }
+  }
+}
+
+async function prepare(pool: pg.Pool, { runId, status }: RunSnapshot, asked: Of<"prepare">[]): Promise<Outcome> {
+  if (asked.length === 0 || !(await queuePrepare(pool, runId, status))) return { jobs: [], applied: 0 };
+  return { jobs: [{ name: "prepare", payload: { runId } }], applied: asked.length };
+}
+
+async function rollouts(
+  pool: pg.Pool,
+  snapshot: RunSnapshot,
+  asked: Of<"settle" | "retry" | "regrade" | "redeliver">[],
+): Promise<Outcome> {
+  const { runId } = snapshot;
+  const seen = seenRows(snapshot);
+  const moves = asked.flatMap((action): PlannedMove[] => {
+    const row = seen.get(action.rolloutId);
+    if (!row || row.attempt !== action.attempt) return [];
+    const { do: move, rolloutId: _, attempt: __, ...rest } = action;
+    return [{ move, seen: row, ...("stage" in rest ? {} : rest) }];
+  });
+  const made = await moveRollouts(pool, runId, moves);
+  const jobs = made.filter(({ move }) => move === "redeliver").map(({ seen: row }) => stageJob(runId, row));
+  return { jobs, applied: made.length };
+}
+
+const seenRows = (snapshot: RunSnapshot) => new Map(snapshot.rollouts.map((rollout) => [rollout.rolloutId, rollout]));
+
+function stageJob(runId: string, of: Pick<RolloutSnapshot, "rolloutId" | "attempt" | "stage">): QueuedJob {
+  const { rolloutId, attempt, stage } = of;
+  const payload = { runId, rolloutId, attempt, stage };
+  return stage === "run" ? { name: "run-stage", payload } : { name: "stage", payload };
+}
+
+async function steps(
+  pool: pg.Pool,
+  { runId }: RunSnapshot,
+  asked: Of<"begin-update" | "redeliver-update" | "end-step">[],
+): Promise<Outcome> {
+  const jobs: QueuedJob[] = [];
+  let applied = 0;
+  for (const action of asked) {
+    const { stepId } = action;
+    const made = await (action.do === "redeliver-update"
+      ? redeliverUpdate(pool, runId, stepId)
+      : moveStep(
+          pool,
+          runId,
+          action.do === "end-step" ? action : { stepId, from: "gathering", to: "updating", reason: null },
+        ));
+    if (!made) continue;
+    applied += 1;
+    if (action.do !== "end-step") jobs.push({ name: "update", payload: { runId, stepId } });
+  }
+  return { jobs, applied };
+}
+
+async function newSteps(
+  pool: pg.Pool,
+  { runId, status, config }: RunSnapshot,
+  asked: Of<"create-step">[],
+  facts: InstanceFacts,
+): Promise<Outcome> {
+  let applied = 0;
+  for (const action of asked) {
+    const groups = action.groups.map((group) => {
+      const task = config.taskSets[group.taskSet]?.name ?? "";
+      return { ...group, task, instanceId: facts.instanceId(task, group.split, group.instanceIndex) };
+    });
+    if (await createStep(pool, { ...action, runId, status, seed: config.seed, groups })) applied += 1;
+  }
+  return { jobs: [], applied };
+}
+
+async function admissions(pool: pg.Pool, snapshot: RunSnapshot, asked: Of<"admit">[]): Promise<Outcome> {
+  const seen = seenRows(snapshot);
+  const wanted = asked.flatMap((action): Admission[] => {
+    const row = seen.get(action.rolloutId);
+    return row && row.attempt === action.attempt ? [{ seen: row, stage: action.stage, leases: action.leases }] : [];
+  });
+  const made = await admitRollouts(pool, snapshot, wanted);
+  return {
+    jobs: made.map(({ seen: row, stage }) => stageJob(snapshot.runId, { ...row, stage })),
+    applied: made.length,
+  };
+}
+
+async function notes(pool: pg.Pool, { runId }: RunSnapshot, asked: Of<"note">[]): Promise<Outcome> {
+  if (asked.length > 0) await noteOnRun(pool, runId, asked);
+  return { jobs: [], applied: asked.length };
+}
+
+async function runMoves(pool: pg.Pool, { runId }: RunSnapshot, asked: Of<"move-run">[]): Promise<Outcome> {
+  let applied = 0;
+  for (const action of asked) if (await moveRunFrom(pool, runId, action)) applied += 1;
+  return { jobs: [], applied };
 }

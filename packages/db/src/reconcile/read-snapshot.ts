@@ -1,6 +1,12 @@
-import type { RunSnapshot } from "@rolldeck/contracts/plan";
+/** What the planner sees of a run, read in two statements: the wake with the run, so that what rises later is another round's. */
+import { endingNames } from "@rolldeck/contracts/endings";
+import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "@rolldeck/contracts/lifecycle";
+import { type ResourceCounts, type RolloutSnapshot, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
 import type { Split } from "@rolldeck/contracts/ports/task";
 import type pg from "pg";
+import { z } from "zod";
+import { supervisedGpuWorker } from "../gpu-workers.ts";
+import { keepConfig } from "../runs/read-config.ts";
 
 /** What the snapshot needs to know of tasks; the worker gives its registry. */
 export interface TaskFacts {
@@ -9,10 +15,184 @@ export interface TaskFacts {
   sandbox(task: string): "none" | "process" | "image";
 }
 
-export function readSnapshot(
-  _pool: pg.Pool,
-  _runId: string,
-  _tasks: TaskFacts,
+/** Steps that are over and still shown to the planner, of each purpose: it asks what came last. */
+const recentSteps = 16;
+
+const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8`;
+
+const runSql = `
+select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures,
+  ${ms("r.prepare_lease_until")} as prepare_lease_until, ${ms("r.started_at")} as started_at, r.sampled_tokens::float8 as sampled_tokens,
+  ${ms("r.trainer_lease_until")} as trainer_lease_until,
+  (select g.boot_id from gpu_workers g
+    where g.state = 'ready' and g.name = coalesce(r.config -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}')) as backend_boot_id,
+  (select coalesce(json_object_agg(resource, n), '{}') from
+    (select resource, count(*) as n from pool_leases where run_id = r.id group by resource) h) as held,
+  (select coalesce(json_agg(json_build_object('stepId', s.id, 'purpose', s.purpose, 'step', s.step, 'state', s.state,
+      'source', s.source, 'createdAt', ${ms("s.created_at")}, 'updateLeaseUntil', ${ms("s.lease_until")},
+      'updateFailures', s.update_failures) order by s.created_at, s.step), '[]')
+    from (
+      select * from steps where run_id = r.id and state in ('gathering', 'updating')
+      union (select * from steps where run_id = r.id and purpose = 'train' order by step desc limit ${recentSteps})
+      union (select * from steps where run_id = r.id and purpose = 'evaluate' order by step desc limit ${recentSteps})
+    ) s) as steps,
+  (select coalesce(json_agg(json_build_object('batchId', b.id, 'trainerStep', b.trainer_step, 'request', b.request,
+      'deadlineAt', ${ms("b.deadline_at")}) order by b.created_at, b.trainer_step), '[]')
+    from batch_requests b where b.run_id = r.id and b.state = 'requested') as batches
+from runs r where r.id = $1`;
+
+const rolloutsSql = `
+select r.id, r.step_id, r.group_id, g.task_set, r.sample, r.attempt, r.stage, r.state, r.claim, r.deliveries,
+  ${ms("r.lease_until")} as lease_until, ${ms("r.not_before")} as not_before, ${ms("r.ready_at")} as ready_at,
+  ${ms("r.stage_started_at")} as stage_started_at, r.ending, r.outcome, r.reward, r.reason,
+  r.infrastructure_failures, r.evaluate_failures,
+  array(select l.resource from pool_leases l where l.rollout_id = r.id) as holds
+from rollouts r join groups g on g.id = r.group_id
+where r.step_id in (select id from steps where run_id = $1 and state in ('gathering', 'updating'))
+order by g.position, r.sample`;
+
+const time = z.number().nullable();
+const RunRow = z.object({
+  wake: z.int(),
+  now: z.number(),
+  status: z.enum(runStatuses),
+  config: z.unknown(),
+  serving_version: z.int().nullable(),
+  model_boot_id: z.string().nullable(),
+  prepare_failures: z.int(),
+  prepare_lease_until: time,
+  started_at: time,
+  sampled_tokens: z.number(),
+  trainer_lease_until: time,
+  backend_boot_id: z.string().nullable(),
+  held: z.partialRecord(z.enum(resources), z.int()),
+  steps: z.array(
+    z.object({
+      stepId: z.string(),
+      purpose: z.enum(["train", "evaluate"]),
+      step: z.int(),
+      state: z.enum(stepStates),
+      source: z.enum(["planned", "driven"]),
+      createdAt: z.number(),
+      updateLeaseUntil: time,
+      updateFailures: z.int(),
+    }),
+  ),
+  batches: z.array(
+    z.object({
+      batchId: z.string(),
+      trainerStep: z.int(),
+      request: z.object({
+        instances: z.array(z.object({ taskSet: z.int(), index: z.int() })),
+        samples: z.int(),
+      }),
+      deadlineAt: time,
+    }),
+  ),
+});
+type RunRow = z.infer<typeof RunRow>;
+
+const RolloutRow = z.object({
+  id: z.string(),
+  step_id: z.string(),
+  group_id: z.string(),
+  task_set: z.int(),
+  sample: z.int(),
+  attempt: z.int(),
+  stage: z.enum(stages),
+  state: z.enum(rolloutStates),
+  claim: z.int(),
+  deliveries: z.int(),
+  lease_until: time,
+  not_before: time,
+  ready_at: z.number(),
+  stage_started_at: time,
+  ending: z.enum(endingNames).nullable(),
+  outcome: z.enum(rolloutOutcomes).nullable(),
+  reward: z.number().nullable(),
+  reason: z.string().nullable(),
+  infrastructure_failures: z.int(),
+  evaluate_failures: z.int(),
+  holds: z.array(z.enum(resources)),
+});
+
+/** Null when there is no such run. */
+export async function readSnapshot(
+  pool: pg.Pool,
+  runId: string,
+  tasks: TaskFacts,
 ): Promise<{ snapshot: RunSnapshot; wake: number } | null> {
-  return Promise.reject(new Error("under construction"));
+  const found = await pool.query({ name: "snapshot-run", text: runSql, values: [runId] });
+  if (found.rows.length === 0) return null;
+  const run = RunRow.parse(found.rows[0]);
+  const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [runId] });
+  const rollouts = z.array(RolloutRow).parse(rows).map(rolloutOf);
+  return { snapshot: snapshotOf(runId, run, rollouts, tasks), wake: run.wake };
 }
+
+function snapshotOf(runId: string, run: RunRow, rollouts: readonly RolloutSnapshot[], tasks: TaskFacts): RunSnapshot {
+  const config = keepConfig(runId, run.config);
+  return {
+    now: run.now,
+    runId,
+    status: run.status,
+    config,
+    servingVersion: run.serving_version,
+    modelBootId: run.model_boot_id,
+    backendBootId: run.backend_boot_id,
+    prepareLeaseUntil: run.prepare_lease_until,
+    prepareFailures: run.prepare_failures,
+    startedAt: run.started_at,
+    sampledTokens: run.sampled_tokens,
+    taskSizes: config.taskSets.map(({ name, size }) => ({
+      train: smaller(tasks.size(name, "train"), size),
+      evaluate: tasks.size(name, "evaluate"),
+    })),
+    taskSandboxes: config.taskSets.map(({ name }) => tasks.sandbox(name)),
+    steps: run.steps,
+    rollouts,
+    batchRequests: run.batches.map(({ request, ...batch }) => ({
+      ...batch,
+      groups: request.instances.map(({ taskSet, index }) => ({ taskSet, split: "train", instanceIndex: index })),
+      groupSize: request.samples,
+    })),
+    trainerLeaseUntil: run.trainer_lease_until,
+    held: countsOf(run.held),
+  };
+}
+
+/** The config may narrow a task set; null = endless. */
+const smaller = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : Math.min(a, b);
+
+const countsOf = (held: RunRow["held"]): ResourceCounts => ({
+  sandbox: held.sandbox ?? 0,
+  initSlot: held.initSlot ?? 0,
+  runSlot: held.runSlot ?? 0,
+  gradeSlot: held.gradeSlot ?? 0,
+  gpu: held.gpu ?? 0,
+});
+
+const rolloutOf = (row: z.infer<typeof RolloutRow>): RolloutSnapshot => ({
+  rolloutId: row.id,
+  stepId: row.step_id,
+  groupId: row.group_id,
+  taskSet: row.task_set,
+  sample: row.sample,
+  attempt: row.attempt,
+  stage: row.stage,
+  state: row.state,
+  claim: row.claim,
+  deliveries: row.deliveries,
+  leaseUntil: row.lease_until,
+  notBefore: row.not_before,
+  readyAt: row.ready_at,
+  stageStartedAt: row.stage_started_at,
+  ending: row.ending,
+  outcome: row.outcome,
+  reward: row.reward,
+  reason: row.reason,
+  infrastructureFailures: row.infrastructure_failures,
+  evaluateFailures: row.evaluate_failures,
+  holds: row.holds,
+});

@@ -1,0 +1,101 @@
+/**
+ * Admission: waiting → queued with its leases, all of one plan in one statement. Invariants: a pool's `used` is the number of its
+ * leases and never passes its size, whoever admits at the same moment; a rollout gets all its leases or stays where it is.
+ */
+import { leaseMs } from "@rolldeck/contracts/jobs";
+import type { RunStatus, Stage } from "@rolldeck/contracts/lifecycle";
+import type { NewLease, RolloutSnapshot } from "@rolldeck/contracts/plan";
+import type pg from "pg";
+import { eventLog } from "./event-log.ts";
+
+export interface Admission {
+  readonly seen: Pick<RolloutSnapshot, "rolloutId" | "attempt" | "claim">;
+  readonly stage: Stage;
+  readonly leases: readonly NewLease[];
+}
+
+const sql = `
+with admission as materialized (
+  select * from unnest($3::int[], $4::text[], $5::int[], $6::text[], $7::bigint[]) as a (ord, rollout_id, attempt, stage, claim)
+),
+holder as materialized (
+  select id, attempt, stage, state, claim from rollouts
+  where id = any($8::text[]) and run_id = $1 order by id for no key update
+),
+candidate as materialized (
+  select a.* from admission a join holder h on h.id = a.rollout_id and h.attempt = a.attempt and h.stage = a.stage
+    and h.claim = a.claim and h.state = 'waiting'
+  where exists (select from runs where id = $1 and status = $2)
+),
+pool_lock as materialized (
+  select resource, size - used as free from pools
+  where resource = any($10::text[]) and (select count(*) from candidate) > 0 order by resource for no key update
+),
+asked as materialized (
+  select c.ord, c.rollout_id, c.attempt, l.resource, l.until, row_number() over (partition by l.resource order by c.ord) as place
+  from unnest($9::int[], $10::text[], $11::text[]) as l (ord, resource, until) join candidate c using (ord)
+  where not exists (select from pool_leases p where p.resource = l.resource and p.rollout_id = c.rollout_id)
+),
+admitted as materialized (
+  select c.* from candidate c
+  where not exists (
+    select from asked a left join pool_lock p using (resource) where a.ord = c.ord and a.place > coalesce(p.free, 0))
+),
+taken as (
+  insert into pool_leases (resource, rollout_id, run_id, attempt, until)
+  select a.resource, a.rollout_id, $1, a.attempt, a.until from asked a join admitted using (ord)
+  returning resource
+),
+counted as (
+  update pools p set used = p.used + t.n from (select resource, count(*)::int as n from taken group by resource) t
+  where p.resource = t.resource
+  returning 1
+),
+moved as (
+  update rollouts r set state = 'queued', not_before = null, lease_until = now() + $12::int * interval '1 millisecond'
+  from admitted a where r.id = a.rollout_id
+  returning a.ord, r.id, r.stage
+),
+packed as (
+  select stage, (place - 1) / 40 as pack, min(ord) as ord, jsonb_agg(id order by ord) as ids
+  from (select *, row_number() over (partition by stage order by ord) as place from moved) m
+  group by 1, 2
+),
+happened as materialized (
+  select ord, $1 as run_id, 'rollouts-moved' as type, null::text as rollout_id,
+    jsonb_build_object('type', 'rollouts-moved', 'stage', stage, 'state', 'queued', 'rolloutIds', ids) as body
+  from packed where (select count(*) from counted) >= 0
+),
+${eventLog()}
+select array(select ord from moved) as ords, (select count(sent) from notified) as notified`;
+
+/** @param status the run's, as the planner saw it @returns the admissions that were made */
+export async function admitRollouts(
+  pool: pg.Pool,
+  run: { readonly runId: string; readonly status: RunStatus },
+  admissions: readonly Admission[],
+): Promise<Admission[]> {
+  if (admissions.length === 0) return [];
+  const leases = admissions.flatMap(({ leases: wanted }, ord) => wanted.map((lease) => ({ ...lease, ord })));
+  const ids = admissions.map(({ seen }) => seen.rolloutId);
+  const { rows } = await pool.query<{ ords: number[] }>({
+    name: "admit-rollouts",
+    text: sql,
+    values: [
+      run.runId,
+      run.status,
+      admissions.map((_, ord) => ord),
+      ids,
+      admissions.map(({ seen }) => seen.attempt),
+      admissions.map(({ stage }) => stage),
+      admissions.map(({ seen }) => seen.claim),
+      [...new Set(ids)].sort(),
+      leases.map(({ ord }) => ord),
+      leases.map(({ resource }) => resource),
+      leases.map(({ until }) => until),
+      leaseMs,
+    ],
+  });
+  const made = new Set(rows[0]?.ords ?? []);
+  return admissions.filter((_, ord) => made.has(ord));
+}

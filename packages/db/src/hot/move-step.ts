@@ -1,0 +1,52 @@
+/** The planner's edges of steps. A step ends only when none of its rollouts is left unsettled; ending it fences its update. */
+import { leaseMs } from "@rolldeck/contracts/jobs";
+import type { StepState } from "@rolldeck/contracts/lifecycle";
+import { hasEdge, stepEdges } from "@rolldeck/contracts/lifecycle";
+import type pg from "pg";
+import { cutText } from "./clean-text.ts";
+import { eventLog } from "./event-log.ts";
+
+const sql = `
+with moved as (
+  update steps s set state = $4::text, claim = s.claim + 1, worker_id = null, reason = coalesce($5::text, s.reason),
+    lease_until = case when $4::text = 'updating' then now() + $6::int * interval '1 millisecond' end,
+    gathered_at = coalesce(s.gathered_at, (select max(settled_at) from rollouts where step_id = s.id)),
+    ended_at = case when $4::text <> 'updating' then now() end
+  where s.id = $2 and s.run_id = $1 and s.state = $3::text
+    and not exists (select from rollouts where step_id = s.id and state <> 'settled')
+  returning s.id, s.run_id, s.step, s.purpose, s.batch_id
+),
+put_batch as (
+  update batch_requests b set state = case when $4::text = 'done' then 'done' else 'cancelled' end
+  from moved m where b.id = m.batch_id and $4::text <> 'updating' returning 1
+),
+happened as materialized (
+  select 1 as ord, run_id, 'step-status' as type, null::text as rollout_id,
+    jsonb_build_object('type', 'step-status', 'stepId', id, 'step', step, 'purpose', purpose, 'from', $3::text, 'to', $4::text,
+      'reason', $5::text) as body
+  from moved where (select count(*) from put_batch) >= 0
+),
+${eventLog({ wakes: "$4::text <> 'updating'" })}
+select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;
+
+/** @returns false when the step was not (or no longer) as the planner saw it */
+export async function moveStep(
+  pool: pg.Pool,
+  runId: string,
+  move: { readonly stepId: string; readonly from: StepState; readonly to: StepState; readonly reason: string | null },
+): Promise<boolean> {
+  if (!hasEdge(stepEdges, move.from, move.to)) return false;
+  const reason = move.reason === null ? null : cutText(move.reason, 500);
+  const { rows } = await pool.query<{ made: boolean }>(sql, [runId, move.stepId, move.from, move.to, reason, leaseMs]);
+  return rows[0]?.made ?? false;
+}
+
+/** The update's lease is past: it may be queued again, and its old worker is fenced. @returns whether it was past */
+export async function redeliverUpdate(pool: pg.Pool, runId: string, stepId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update steps set claim = claim + 1, worker_id = null, lease_until = now() + $3::int * interval '1 millisecond'
+     where id = $2 and run_id = $1 and state = 'updating' and (lease_until is null or lease_until <= now())`,
+    [runId, stepId, leaseMs],
+  );
+  return rowCount === 1;
+}
