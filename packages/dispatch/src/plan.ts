@@ -11,7 +11,7 @@ import { gatheredSteps, updateAgain } from "./gathered-steps.ts";
 import { nextTimer } from "./next-timer.ts";
 import { dispatcherNamed } from "./registry.ts";
 import { drivenSteps, plannedSteps } from "./steps.ts";
-import { superviseRollouts } from "./supervise-rollouts.ts";
+import { endOverdue, superviseRollouts } from "./supervise-rollouts.ts";
 
 /** @param grants leases the run may hold in all, by resource */
 export function plan(snapshot: RunSnapshot, grants: ResourceCounts): Plan {
@@ -92,7 +92,7 @@ function trainerIsSilent({ snapshot }: Facts): boolean {
 function pausing(facts: Facts): Action[] {
   const { now } = facts.snapshot;
   const updating = facts.openSteps.filter(({ state }) => state === "updating");
-  const again = updating.flatMap((step) => updateAgain(facts, step));
+  const again = [...updating.flatMap((step) => updateAgain(facts, step)), ...endOverdue(facts)];
   const busy =
     again.length > 0 ||
     updating.some(({ updateLeaseUntil }) => !isPast(updateLeaseUntil, now)) ||

@@ -40,15 +40,22 @@ function afterStage(facts: Facts, rollout: RolloutSnapshot): Action | null {
   return afterFailure(facts, rollout, ending, rollout.reason ?? endingRule(ending).label);
 }
 
+/** Active stages past their deadline: their workers live, but will not come to an end. */
+export const endOverdue = (facts: Facts): Action[] =>
+  facts.unsettled.flatMap((rollout) => overdue(facts, rollout) ?? []);
+
+function overdue(facts: Facts, rollout: RolloutSnapshot): Action | null {
+  if (rollout.state !== "active" || !isPast(deadlineOf(facts, rollout), facts.snapshot.now)) return null;
+  const seconds = facts.snapshot.config.dispatcher.stageTimeoutMs[rollout.stage] / 1000;
+  return afterFailure(facts, rollout, "infrastructure", `the ${rollout.stage} stage passed its limit of ${seconds} s`);
+}
+
 /** A rollout whose job is on its way or whose worker acts. */
 function watch(facts: Facts, rollout: RolloutSnapshot): Action | null {
-  const { now } = facts.snapshot;
+  const late = overdue(facts, rollout);
+  if (late !== null) return late;
   const { rolloutId, attempt, stage, state } = rollout;
-  if (state === "active" && isPast(deadlineOf(facts, rollout), now)) {
-    const seconds = facts.snapshot.config.dispatcher.stageTimeoutMs[stage] / 1000;
-    return afterFailure(facts, rollout, "infrastructure", `the ${stage} stage passed its limit of ${seconds} s`);
-  }
-  if (!isPast(rollout.leaseUntil, now)) return null;
+  if (!isPast(rollout.leaseUntil, facts.snapshot.now)) return null;
   if (state === "active" && rollout.deliveries >= maxDeliveries) {
     const reason = `the ${stage} stage lost its worker ${rollout.deliveries} times`;
     return afterFailure(facts, rollout, "worker_lost", reason);

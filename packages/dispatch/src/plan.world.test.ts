@@ -1,0 +1,243 @@
+/** The planner in a little world of workers, pools and accidents; the world checks every plan, these tests the whole story. */
+import { strict as assert } from "node:assert";
+import type { Action, ResourceCounts } from "@rolldeck/contracts/plan";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { buildConfig, counts } from "../testing/build-snapshot.ts";
+import { type Chaos, calm } from "../testing/workers.ts";
+import { type RunSetup, World, type WorldSetup } from "../testing/world.ts";
+import type { RunRow } from "../testing/world-rows.ts";
+import { usedOf } from "../testing/world-rows.ts";
+import { dispatcherNames } from "./registry.ts";
+
+const upTo = (max: number) => fc.integer({ min: 1, max });
+const sandbox = fc.constantFrom("none" as const, "image" as const);
+
+const someRun: fc.Arbitrary<RunSetup> = fc
+  .record({
+    dispatcher: fc.constantFrom(...dispatcherNames),
+    bounds: fc.record({ init: upTo(4), run: upTo(6), evaluate: upTo(3) }),
+    groupPolicy: fc.constantFrom("shrink" as const, "drop-group" as const, "wait" as const),
+    groupsPerStep: upTo(3),
+    groupSize: upTo(4),
+    steps: upTo(3),
+    samples: fc.integer({ min: 0, max: 3 }),
+    every: fc.integer({ min: 0, max: 2 }),
+    kind: fc.constantFrom("train" as const, "train" as const, "evaluate" as const),
+    taskSandboxes: fc.tuple(sandbox, sandbox),
+  })
+  .map((it) => ({
+    config: buildConfig({
+      kind: it.kind,
+      taskSets: [{ name: "first" }, { name: "second", weight: 2 }],
+      dispatcher: {
+        name: it.dispatcher,
+        bounds: it.bounds,
+        stageTimeoutMs: { init: 60_000, run: 300_000, evaluate: 60_000 },
+      },
+      algorithm: { groupsPerStep: it.groupsPerStep, groupSize: it.groupSize, groupPolicy: it.groupPolicy },
+      evaluation: { samples: it.samples, every: it.every },
+      budget: { steps: it.steps },
+    }),
+    taskSizes: [
+      { train: null, evaluate: null },
+      { train: 5, evaluate: 2 },
+    ],
+    taskSandboxes: it.taskSandboxes,
+  }));
+
+const probability = (max: number) => fc.double({ min: 0, max, noNaN: true });
+const someChaos: fc.Arbitrary<Chaos> = fc.record({
+  lostJob: probability(0.2),
+  lostWorker: probability(0.3),
+  hang: probability(0.1),
+  failure: probability(0.4),
+  handBack: probability(0.2),
+});
+
+/** Room for one lease of everything for every run: with less, runs may wait for one another. */
+const somePools = (runs: number): fc.Arbitrary<ResourceCounts> => {
+  const size = fc.integer({ min: runs, max: runs + 5 });
+  return fc.record({ sandbox: size, initSlot: size, runSlot: size, gradeSlot: size, gpu: size });
+};
+
+const someWorld = (chaos: fc.Arbitrary<Chaos>): fc.Arbitrary<WorldSetup> =>
+  fc.array(someRun, { minLength: 1, maxLength: 3 }).chain((runs) =>
+    fc.record({
+      seed: fc.nat(),
+      pools: somePools(runs.length),
+      chaos,
+      chaosMs: fc.integer({ min: 0, max: 900_000 }),
+      runs: fc.constant(runs),
+    }),
+  );
+
+function checkEnd(run: RunRow): void {
+  const { groupPolicy } = run.config.algorithm;
+  assert.ok(run.rollouts.every(({ settledTimes, state }) => settledTimes === 1 && state === "settled"));
+  assert.ok(run.steps.every(({ state }) => state !== "gathering" && state !== "updating"));
+  for (const { attempt, purpose } of run.rollouts) {
+    assert.ok(attempt <= (groupPolicy === "wait" && purpose === "train" ? 9 : 3), `${attempt} attempts`);
+  }
+  for (const step of run.steps.filter(({ trained }) => trained)) {
+    assert.ok(run.rollouts.some(({ stepId, reward }) => stepId === step.stepId && reward !== null));
+  }
+}
+
+function checkAll(world: World): void {
+  for (const run of world.runs) checkEnd(run);
+  assert.deepEqual(usedOf(world.runs), counts(0), "every lease came back");
+}
+
+test("in a calm world every run does all of its steps, and every rollout ends at its first attempt", () => {
+  fc.assert(
+    fc.property(someWorld(fc.constant(calm)), (setup) => {
+      const world = new World(setup);
+      world.runToEnd();
+      checkAll(world);
+      for (const run of world.runs) {
+        const { kind, budget, evaluation } = run.config;
+        const nothing = kind === "evaluate" && evaluation.samples === 0;
+        assert.equal(run.status, nothing ? "failed" : "completed", run.endReason ?? "");
+        assert.ok(run.rollouts.every(({ outcome, attempt }) => outcome === "completed" && attempt === 1));
+        const trained = run.steps.filter((step) => step.trained).map(({ step }) => step);
+        assert.deepEqual(trained, kind === "train" ? Array.from({ length: budget.steps }, (_, at) => at + 1) : []);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("whatever breaks, every run ends, every rollout settles once and every lease comes back", () => {
+  fc.assert(
+    fc.property(someWorld(someChaos), (setup) => {
+      const world = new World(setup);
+      world.runToEnd();
+      checkAll(world);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+type Asked = { readonly afterMs: number; readonly run: number; readonly what: "pause" | "resume" | "lose-backend" };
+const someAsked: fc.Arbitrary<Asked[]> = fc.array(
+  fc.record({
+    afterMs: fc.integer({ min: 0, max: 60_000 }),
+    run: fc.nat({ max: 2 }),
+    what: fc.constantFrom("pause" as const, "resume" as const, "lose-backend" as const),
+  }),
+  { maxLength: 12 },
+);
+
+function ask(world: World, { run: at, what }: Asked): void {
+  const run = world.runs[at % world.runs.length];
+  if (!run) return;
+  if (what === "lose-backend") world.loseBackend(run, world.clock.between(1_000, 40_000));
+  else if (what === "pause") world.ask(run, "pausing");
+  else if (run.status === "pausing") world.ask(run, "running");
+  else if (run.status === "paused") world.ask(run, "queued");
+}
+
+test("pauses and lost backends at any moment change nothing about the end", () => {
+  fc.assert(
+    fc.property(someWorld(someChaos), someAsked, (setup, wishes) => {
+      const world = new World({ ...setup, chaosMs: Math.min(setup.chaosMs, 200_000) });
+      for (const wish of wishes) {
+        world.runFor(wish.afterMs);
+        ask(world, wish);
+      }
+      world.runFor(600_000);
+      assert.ok(
+        world.runs.every(({ status }) => status !== "pausing"),
+        "pausing comes to an end",
+      );
+      for (const run of world.runs) world.ask(run, "queued");
+      world.runToEnd();
+      checkAll(world);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("stop reaches `stopped` at once from every state", () => {
+  fc.assert(
+    fc.property(someWorld(someChaos), someAsked, fc.nat({ max: 120_000 }), (setup, wishes, stopMs) => {
+      const world = new World(setup);
+      for (const wish of wishes.slice(0, 3)) {
+        world.runFor(wish.afterMs);
+        ask(world, wish);
+      }
+      world.runFor(stopMs);
+      const asked = world.runs.filter((run) => world.ask(run, run.status === "queued" ? "stopped" : "stopping"));
+      const at = world.clock.now;
+      world.reconcileDue();
+      assert.equal(world.clock.now, at);
+      assert.ok(asked.every(({ status }) => status === "stopped"));
+      checkAll(world);
+      // Workers that still act come too late.
+      world.runFor(600_000);
+      assert.ok(asked.every(({ status }) => status === "stopped"));
+      checkAll(world);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+describe("one full run", () => {
+  const setup = (over: Partial<WorldSetup> = {}): WorldSetup => ({
+    seed: 7,
+    pools: counts(64),
+    chaos: calm,
+    chaosMs: 3_600_000,
+    runs: [
+      {
+        config: buildConfig({
+          algorithm: { groupsPerStep: 8, groupSize: 4 },
+          dispatcher: { bounds: { init: 8, run: 32, evaluate: 8 }, stageTimeoutMs: { run: 120_000 } },
+          evaluation: { samples: 10, every: 2 },
+          budget: { steps: 4 },
+        }),
+        taskSizes: [{ train: 20, evaluate: 10 }],
+        taskSandboxes: ["image"],
+      },
+    ],
+    ...over,
+  });
+
+  test("takes its steps and evaluations in order", () => {
+    const world = new World(setup());
+    world.runToEnd();
+    expect(world.runs[0]?.steps.map(({ purpose, step }) => `${purpose} ${step}`)).toEqual([
+      "evaluate 0",
+      "train 1",
+      "train 2",
+      "evaluate 2",
+      "train 3",
+      "train 4",
+      "evaluate 4",
+    ]);
+    expect(world.runs[0]?.endReason).toBe("all 4 steps are done");
+  });
+
+  test("survives accidents of every kind: none of the planner's actions stays unused", () => {
+    const chaos = { lostJob: 0.1, lostWorker: 0.1, hang: 0.02, failure: 0.1, handBack: 0.05 };
+    const worlds = [1, 2, 3, 4].map((seed) => new World(setup({ chaos, seed })));
+    for (const world of worlds) world.runToEnd();
+    const total = (action: Action["do"]) => worlds.reduce((sum, { taken }) => sum + (taken.get(action) ?? 0), 0);
+    for (const action of ["retry", "regrade", "redeliver", "redeliver-update", "begin-update", "prepare"] as const) {
+      expect(total(action), action).toBeGreaterThan(0);
+    }
+    expect(worlds.map(({ runs }) => runs[0]?.status)).toEqual(worlds.map(() => "completed"));
+    expect(Math.min(...worlds.map(({ workers }) => workers.lateWrites))).toBeGreaterThan(0);
+  });
+
+  test("fails with its reason when nothing can be scored any more", () => {
+    const world = new World(setup({ chaos: { ...calm, failure: 1 } }));
+    const [run] = world.runs;
+    if (run) Object.assign(run, { modelBootId: "boot-0", servingVersion: 0 });
+    world.runToEnd();
+    expect(run?.status).toBe("failed");
+    expect(run?.endReason).toBe("3 steps in a row had no scored rollout to train");
+    expect(run?.notes[0]).toMatch(/^Version 0 was not measured: no rollout of the evaluation was scored: /);
+  });
+});

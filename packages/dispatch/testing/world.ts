@@ -1,0 +1,251 @@
+/**
+ * A discrete-event world in memory: runs, pools, workers and accidents around the real planner. It plans as the reconciler does
+ * (whenever a row changed or a timer is due) and checks on every plan what must always hold.
+ */
+import { strict as assert } from "node:assert";
+import { endedRunStatuses, hasEdge, type RunStatus, runEdges, stages } from "@rolldeck/contracts/lifecycle";
+import { type Action, type Demand, type ResourceCounts, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { plan } from "../src/plan.ts";
+import { share } from "../src/share.ts";
+import { applyAction } from "./apply-action.ts";
+import { Clock } from "./clock.ts";
+import { type Chaos, calm, Workers } from "./workers.ts";
+import { heldBy, newRun, type RunRow, snapshotOf, usedOf } from "./world-rows.ts";
+
+export interface RunSetup extends Pick<RunSnapshot, "taskSizes" | "taskSandboxes"> {
+  readonly config: RunConfig;
+}
+export interface WorldSetup {
+  readonly seed: number;
+  readonly pools: ResourceCounts;
+  readonly runs: readonly RunSetup[];
+  readonly chaos: Chaos;
+  /** Accidents happen before this time only, milliseconds from the start. */
+  readonly chaosMs: number;
+}
+
+const maxRounds = 25;
+const maxEvents = 60_000;
+
+export class World {
+  readonly clock: Clock;
+  readonly runs: readonly RunRow[];
+  readonly workers: Workers;
+  readonly #pools: ResourceCounts;
+  #granted: ReadonlyMap<string, ResourceCounts> = new Map();
+  /** How often each action was taken. */
+  readonly taken = new Map<Action["do"], number>();
+
+  constructor({ seed, pools, runs, chaos, chaosMs }: WorldSetup) {
+    this.clock = new Clock(seed);
+    this.runs = runs.map((run, at) => newRun(`run-${at}`, run.config, run));
+    this.#pools = pools;
+    const until = this.clock.now + chaosMs;
+    const chaosNow = (): Chaos => (this.clock.now < until ? chaos : calm);
+    this.workers = new Workers(this.clock, chaosNow, (run) => this.wake(run));
+  }
+
+  wake(run: RunRow): void {
+    run.dirty = true;
+  }
+
+  /** What a person asks for: done when the lifecycle allows it, else nothing. */
+  ask(run: RunRow, to: RunStatus): boolean {
+    if (!hasEdge(runEdges, run.status, to)) return false;
+    run.status = to;
+    run.endReason = null;
+    this.wake(run);
+    return true;
+  }
+
+  /** The backend goes down and comes back as another boot. */
+  loseBackend(run: RunRow, awayMs: number): void {
+    run.backendBootId = null;
+    this.wake(run);
+    this.clock.after(awayMs, () => {
+      run.backendBootId = `boot-${this.clock.now}`;
+      this.wake(run);
+    });
+  }
+
+  /** Lets time pass until every run has ended. @throws AssertionError when one never does */
+  runToEnd(): void {
+    for (let events = 0; events < maxEvents; events++) {
+      this.reconcileDue();
+      if (this.runs.every(({ status }) => endedRunStatuses.includes(status))) return;
+      assert.ok(this.#advance(), `nothing will ever happen again: ${this.describe()}`);
+    }
+    assert.fail(`no end after ${maxEvents} events: ${this.describe()}`);
+  }
+
+  /** Lets `ms` pass. */
+  runFor(ms: number): void {
+    const until = this.clock.now + ms;
+    for (;;) {
+      this.reconcileDue();
+      const next = this.#nextAt();
+      if (next === null || next > until) break;
+      this.#advance();
+    }
+    this.clock.now = Math.max(this.clock.now, until);
+  }
+
+  /** Plans every run that was woken or whose timer is due, until all are quiet. */
+  reconcileDue(): void {
+    for (let round = 0; round < maxRounds; round++) {
+      const due = this.runs.filter(({ dirty, wakeAt }) => dirty || (wakeAt !== null && wakeAt <= this.clock.now));
+      if (due.length === 0) return;
+      for (const run of due) this.#reconcile(run);
+    }
+    assert.fail(`plans without end at one moment: ${this.describe()}`);
+  }
+
+  #reconcile(run: RunRow): void {
+    const grants = this.#shareOut().get(run.runId);
+    assert.ok(grants);
+    const snapshot = snapshotOf(run, this.clock.now);
+    const planned = plan(snapshot, grants);
+    assert.deepEqual(plan(structuredClone(snapshot), grants), planned, "a plan is a function of its snapshot");
+    for (const action of planned.actions) this.#apply(run, grants, action);
+    run.dirty = planned.actions.some((action) => action.do !== "note");
+    run.wakeAt = planned.wakeAt;
+    this.#checkRepeats(run, grants, planned.actions);
+    this.#checkPools(run);
+  }
+
+  #apply(run: RunRow, grants: ResourceCounts, action: Action): void {
+    this.taken.set(action.do, (this.taken.get(action.do) ?? 0) + 1);
+    applyAction(
+      {
+        now: this.clock.now,
+        run,
+        runs: this.runs,
+        pools: this.#pools,
+        grants,
+        deliverStage: (rollout) => this.workers.stage(run, rollout),
+        deliverPrepare: () => this.workers.prepare(run),
+        deliverUpdate: (step) => this.workers.update(run, step),
+      },
+      action,
+    );
+  }
+
+  /** A plan of the rows that the actions left repeats none of them. */
+  #checkRepeats(run: RunRow, grants: ResourceCounts, actions: readonly Action[]): void {
+    const key = (action: Action): string => JSON.stringify(action);
+    const done = new Set(actions.map(key));
+    const repeated = plan(snapshotOf(run, this.clock.now), grants).actions.filter((action) => done.has(key(action)));
+    assert.deepEqual(repeated, [], "a plan repeats what the last one did");
+  }
+
+  #checkPools(run: RunRow): void {
+    const used = usedOf(this.runs);
+    for (const resource of resources)
+      assert.ok(used[resource] <= this.#pools[resource], `pool ${resource} over its size`);
+    const { name, bounds } = run.config.dispatcher;
+    if (name === "batch") return;
+    const live = run.rollouts.filter(({ state }) => state === "queued" || state === "active");
+    for (const stage of stages) {
+      const inStage = live.filter((rollout) => rollout.stage === stage).length;
+      assert.ok(inStage <= bounds[stage], `${inStage} rollouts in ${stage}, ${bounds[stage]} allowed`);
+    }
+    const agents = run.rollouts.filter(
+      ({ stage, leases }) => stage !== "evaluate" && leases.some(({ resource }) => resource === "sandbox"),
+    );
+    assert.ok(agents.length <= bounds.run, `${agents.length} agents' sandboxes, ${bounds.run} allowed`);
+    if (name === "bounded") assert.ok(heldBy(run).runSlot <= bounds.run, "more run slots than the bound");
+  }
+
+  /** Shares the pools anew; runs whose grant rose are woken, as the reconciler does. */
+  #shareOut(): ReadonlyMap<string, ResourceCounts> {
+    const before = this.#granted;
+    this.#granted = this.#grants();
+    for (const run of this.runs) {
+      const [old, now] = [before.get(run.runId), this.#granted.get(run.runId)];
+      if (now && resources.some((resource) => now[resource] > (old?.[resource] ?? 0))) this.wake(run);
+    }
+    return this.#granted;
+  }
+
+  /** Shares each pool by what every run could start now with what it holds and what is free. */
+  #grants(): Map<string, ResourceCounts> {
+    const [only, ...others] = this.runs;
+    if (only && others.length === 0) return new Map([[only.runId, this.#pools]]);
+    const used = usedOf(this.runs);
+    const wishes = new Map(this.runs.map((run) => [run.runId, this.#wishes(run, used)]));
+    const byResource = resources.map((resource) => {
+      const demands = this.runs.map((run): Demand => {
+        const wish = wishes.get(run.runId)?.[resource];
+        const held = heldBy(run)[resource];
+        return {
+          runId: run.runId,
+          weight: 1,
+          held,
+          wanted: held + (wish?.more ?? 0),
+          waitingSince: wish?.since ?? null,
+        };
+      });
+      return { resource, granted: share(this.#pools[resource], demands) };
+    });
+    return new Map(
+      this.runs.map(({ runId }) => {
+        const grants = { sandbox: 0, initSlot: 0, runSlot: 0, gradeSlot: 0, gpu: 0 };
+        for (const { resource, granted } of byResource) grants[resource] = granted.get(runId) ?? 0;
+        return [runId, grants];
+      }),
+    );
+  }
+
+  #wishes(run: RunRow, used: ResourceCounts): Record<string, { more: number; since: number }> {
+    const held = heldBy(run);
+    const reach = { ...held };
+    for (const resource of resources) reach[resource] += this.#pools[resource] - used[resource];
+    const wishes: Record<string, { more: number; since: number }> = {};
+    const snapshot: RunSnapshot = snapshotOf(run, this.clock.now);
+    for (const action of plan(snapshot, reach).actions) {
+      if (action.do !== "admit") continue;
+      const since = run.rollouts.find(({ rolloutId }) => rolloutId === action.rolloutId)?.readyAt ?? 0;
+      for (const { resource } of action.leases) {
+        const wish = wishes[resource] ?? { more: 0, since };
+        wishes[resource] = { more: wish.more + 1, since: Math.min(wish.since, since) };
+      }
+    }
+    return wishes;
+  }
+
+  #nextAt(): number | null {
+    const times = this.runs.map(({ wakeAt }) => wakeAt).concat(this.clock.nextAt);
+    const known = times.filter((at) => at !== null);
+    return known.length === 0 ? null : Math.min(...known);
+  }
+
+  /** Goes to the next event or timer. @returns false when there is none */
+  #advance(): boolean {
+    const next = this.#nextAt();
+    if (next === null) return false;
+    if (this.clock.nextAt === next) this.clock.step();
+    else this.clock.now = Math.max(this.clock.now, next);
+    return true;
+  }
+
+  describe(): string {
+    return JSON.stringify(
+      this.runs.map((run) => ({
+        status: run.status,
+        model: [run.servingVersion, run.modelBootId, run.backendBootId, run.prepareLeaseUntil],
+        steps: run.steps.map(({ purpose, step, state }) => `${purpose} ${step} ${state}`),
+        rollouts: run.rollouts
+          .filter(({ state }) => state !== "settled")
+          .map(({ stage, state, attempt, ending, leases }) => [
+            stage,
+            state,
+            attempt,
+            ending,
+            leases.map((l) => l.resource),
+          ]),
+        held: heldBy(run),
+      })),
+    );
+  }
+}
