@@ -1,0 +1,113 @@
+/** A failure is typed, counted and bounded; it never becomes a reward. */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import { tasks } from "@rolldeck/tasks/registry";
+import { tools } from "@rolldeck/tools/registry";
+import { afterEach, expect, test } from "vitest";
+import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+
+let rig: Rig | null = null;
+afterEach(async () => {
+  await rig?.close();
+  rig = null;
+});
+
+const oneStep = smokeConfig({ algorithm: { groupsPerStep: 2, groupSize: 2 }, budget: { steps: 1 } });
+const keyChain = tasks["key-chain"];
+
+test("a verifier that fails twice is asked again; the third verdict counts", async () => {
+  const tries = new Map<string, number>();
+  const flaky = {
+    ...keyChain,
+    verify: async (...[instance, rollout]: Parameters<typeof keyChain.verify>) => {
+      const key = `${instance.instanceId}`;
+      const tried = (tries.get(key) ?? 0) + 1;
+      tries.set(key, tried);
+      // Two rollouts share an instance: the first four looks at it fail.
+      if (tried <= 4) throw new Error("the grader crashed");
+      return keyChain.verify(instance, rollout);
+    },
+  };
+  rig = await startRig({ parts: { tasks: { "key-chain": flaky } } });
+  const runId = await rig.launch(oneStep);
+  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const { rows } = await rig.database.pool.query("select * from rollouts where run_id = $1", [runId]);
+  expect(rows.map(({ outcome, attempt, reward }) => ({ outcome, attempt, reward }))).toEqual(
+    Array.from({ length: 4 }, () => ({ outcome: "completed", attempt: 1, reward: 1 })),
+  );
+  expect(rows.reduce((sum, row) => sum + row.evaluate_failures, 0)).toBe(8);
+});
+
+test("a verifier that always fails leaves the rollout unscored, never with a reward of 0", async () => {
+  const broken = {
+    ...keyChain,
+    verify: () => Promise.reject(new BoundaryError("verifier", "crashed", "the grader crashed")),
+  };
+  rig = await startRig({ parts: { tasks: { "key-chain": broken } } });
+  const runId = await rig.launch(oneStep);
+  await rig.until("all settled", async () => {
+    const left = await rig?.value(
+      "select count(*)::int from rollouts where run_id = $1 and step_id in (select id from steps where run_id = $1 and step = 1) and state <> 'settled'",
+      [runId],
+    );
+    const made = await rig?.value("select count(*)::int from rollouts where run_id = $1", [runId]);
+    return left === 0 && Number(made) > 0;
+  });
+  const { rows } = await rig.database.pool.query(
+    `select r.outcome, r.ending, r.reward, r.evaluate_failures, r.attempt from rollouts r join steps s on s.id = r.step_id
+      where r.run_id = $1 and s.step = 1`,
+    [runId],
+  );
+  expect(rows).toEqual(
+    Array.from({ length: 4 }, () => ({
+      outcome: "failed",
+      ending: "verifier_error",
+      reward: null,
+      evaluate_failures: 3,
+      attempt: 1,
+    })),
+  );
+  expect(
+    await rig.value("select count(*)::int from metric_points where run_id = $1 and name like 'reward/%'", [runId]),
+  ).toBe(0);
+});
+
+test("a reward that is not finite is the verifier's error", async () => {
+  const nan = {
+    ...keyChain,
+    verify: async () => ({ reward: Number.NaN, success: false, parts: {}, notes: null }),
+  };
+  rig = await startRig({ parts: { tasks: { "key-chain": nan } } });
+  const runId = await rig.launch(oneStep);
+  await rig.until("a rollout gave up", async () =>
+    rig?.value("select 1 from rollouts where run_id = $1 and outcome = 'failed' and ending = 'verifier_error'", [
+      runId,
+    ]),
+  );
+});
+
+test("infrastructure attempts are bounded; siblings and their groups go on", async () => {
+  const lost = {
+    ...tools,
+    get: {
+      ...tools.get,
+      call: (...[args, context]: Parameters<typeof tools.get.call>) =>
+        context.instance.start === args.k && Number(context.instance.lookups) > 2
+          ? Promise.reject(new BoundaryError("sandbox", "gone", "the sandbox is gone"))
+          : tools.get.call(args, context),
+    },
+  };
+  rig = await startRig({ parts: { tools: lost } });
+  const runId = await rig.launch(smokeConfig({ algorithm: { groupsPerStep: 8, groupSize: 2 }, budget: { steps: 1 } }));
+  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const { rows } = await rig.database.pool.query(
+    "select outcome, ending, attempt, infrastructure_failures, reward from rollouts where run_id = $1",
+    [runId],
+  );
+  const failed = rows.filter(({ outcome }) => outcome === "failed");
+  expect(failed.length).toBeGreaterThan(0);
+  expect(failed.length).toBeLessThan(rows.length);
+  for (const row of failed) {
+    expect(row).toMatchObject({ ending: "sandbox_lost", attempt: 3, infrastructure_failures: 3, reward: null });
+  }
+  for (const row of rows.filter(({ outcome }) => outcome === "completed")) expect(row.reward).toBe(1);
+});
