@@ -3,19 +3,11 @@
  * requests. The client is the product's own, the server our GPU worker with `--instant-engine`; `--scripted` puts the scripted
  * Node worker in its place. Flags: --scripted, --seconds <n> (per level, default 5).
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { startScriptedWorker } from "@rolldeck/backends/testing/scripted-worker";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
-import type { StepBackend } from "@rolldeck/contracts/ports/backend";
 import type { Sampler } from "@rolldeck/contracts/ports/sampler";
-import { preparePython } from "../../apps/cli/src/start/python-environment.ts";
+import { startGpuWorker } from "../stack/started-gpu-worker.ts";
 
 const levels = [16, 128, 512] as const;
 const warmUpS = 1;
@@ -23,11 +15,6 @@ const warmUpS = 1;
 interface Level {
   readonly turnsPerS: number;
   readonly p99Ms: number;
-}
-interface Server {
-  readonly url: string;
-  readonly apiKey: string;
-  stop(): Promise<void>;
 }
 
 export async function run(args: string[], progress: (line: string) => void): Promise<Record<string, Level>> {
@@ -37,10 +24,9 @@ export async function run(args: string[], progress: (line: string) => void): Pro
   });
   const seconds = Number(values.seconds);
   if (!(seconds > 0)) throw new Error("--seconds takes a number above 0");
-  const server = values.scripted ? await scripted() : await gpuWorker(progress);
+  const server = values.scripted ? await scripted() : await startGpuWorker({ flags: ["--instant-engine"], progress });
   const backend = connectTinker({ url: server.url, apiKey: server.apiKey, dialect: "rolldeck" });
   try {
-    await untilReady(backend);
     const fence = { runId: "wire-bench", token: 1 };
     const model = await backend.createModel({ baseModel: "quickstart", seed: 1, fence });
     const sampler = backend.sampler(await model.saveWeightsForSampler(1));
@@ -93,70 +79,7 @@ function request(client: number, turn: number) {
   };
 }
 
-async function scripted(): Promise<Server> {
+async function scripted() {
   const worker = await startScriptedWorker();
   return { url: worker.url, apiKey: worker.apiKey, stop: () => worker.close() };
-}
-
-async function gpuWorker(progress: (line: string) => void): Promise<Server> {
-  const root = path.resolve(import.meta.dirname, "../..");
-  const python = await preparePython({
-    root,
-    withTests: false,
-    torch: "cpu",
-    env: process.env,
-    onProgress: ({ step }) => progress(step),
-    signal: new AbortController().signal,
-  });
-  const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-wire-"));
-  const port = await freePort();
-  const apiKey = "tml-wire-benchmark";
-  const flags = ["--port", String(port), "--data-dir", folder, "--model-roots", path.join(root, "infra/models")];
-  const cwd = path.join(root, "infra/gpu-worker");
-  const child = spawn(python, ["-m", "rolldeck_gpu_worker", ...flags, "--instant-engine"], {
-    cwd,
-    env: { ...process.env, PYTHONPATH: cwd, OMP_WAIT_POLICY: "PASSIVE", ROLLDECK_GPU_WORKER_KEY: apiKey },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  return {
-    url: `http://127.0.0.1:${port}`,
-    apiKey,
-    stop: async () => {
-      await ended(child);
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, "exit");
-  child.kill("SIGTERM");
-  await exit;
-}
-
-async function untilReady(backend: StepBackend): Promise<void> {
-  const endsAt = Date.now() + 60_000;
-  for (;;) {
-    try {
-      await backend.info(AbortSignal.timeout(3000));
-      return;
-    } catch (error) {
-      if (Date.now() > endsAt) throw error;
-      await sleep(200);
-    }
-  }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() =>
-        typeof address === "object" && address ? resolve(address.port) : reject(new Error("no port")),
-      );
-    });
-  });
 }

@@ -3,8 +3,8 @@
  * was applied, in order. Two models with equal digests were trained on exactly the same rows and settings, which is what a replay
  * must reach.
  *
- * The rules are the real worker's: model-wide contiguous seq_id with a journal, `expect_step`, fences per run, weights loaded
- * only first, checkpoints that outlive a restart while models do not.
+ * The rules are the real worker's: model-wide contiguous seq_id with a journal, `expect_step`, fences per run, no weights loaded
+ * over an accumulated gradient, checkpoints that outlive a restart while models do not.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -195,19 +195,22 @@ export const trainingRequests = {
     return () => {
       const path = `tinker://${model.modelId}/weights/${name}`;
       const { step, digest, baseModel } = model;
+      const known = store.checkpoints.get(path);
+      if (known && known.digest !== digest) throw new Refusal("conflict", `${path} exists with other content`, "path");
       store.checkpoints.set(path, { name, path, step, digest, baseModel });
       return { path };
     };
   },
   load_weights: (store, model, body) => {
-    const { path } = parseBody(z.object({ path: z.string(), optimizer: z.boolean() }), body);
-    if (model.lastSeqId > 0) throw new Refusal("conflict", "weights are loaded first or not at all");
+    const { path, optimizer } = parseBody(z.object({ path: z.string(), optimizer: z.boolean() }), body);
     const checkpoint = store.checkpoints.get(path);
-    if (!checkpoint) throw new Refusal("unknown_model", `no checkpoint ${path}`, "path");
+    if (!checkpoint) throw new Refusal("unknown_model", `no complete checkpoint ${path}`, "path");
     return () => {
-      model.step = checkpoint.step;
-      model.digest = checkpoint.digest;
-      return { path };
+      if (model.accumulated.length > 0) throw new Refusal("conflict", "a gradient is accumulated", "path");
+      // Without its optimizer the weights start a new count of steps.
+      model.step = optimizer ? checkpoint.step : 0;
+      model.digest = optimizer ? checkpoint.digest : digestOf("weights only", checkpoint.digest);
+      return { path, step: model.step };
     };
   },
   save_weights_for_sampler: (store, model) => () => {
