@@ -128,9 +128,9 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
       const turn = turns.length;
       requests.push(request);
       log.push(`sample ${turn}`);
-      if (typeof policy === "function") return saying(tokenizer, policy(turn, request));
-      const said = policy[Math.min(turn, policy.length - 1)] ?? "";
-      return typeof said === "string" ? saying(tokenizer, said) : said(request);
+      const said =
+        typeof policy === "function" ? policy(turn, request) : (policy[Math.min(turn, policy.length - 1)] ?? "");
+      return typeof said === "string" ? cutAt(saying(tokenizer, said), request.maxTokens) : said(request);
     },
     callTool: async (call) => {
       toolCalls.push(call);
@@ -156,6 +156,17 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
     },
   };
 }
+
+/** As a server does with `max_tokens`. */
+const cutAt = (said: SampleResult, maxTokens: number): SampleResult =>
+  said.tokens.length <= maxTokens
+    ? said
+    : {
+        ...said,
+        stopReason: "length",
+        tokens: said.tokens.slice(0, maxTokens),
+        logprobs: said.logprobs.slice(0, maxTokens),
+      };
 
 /** Tables keep what the model saw of a call, not the answer that it gave. */
 function withoutAnswer(result: ToolResult | undefined): ToolResult | null {

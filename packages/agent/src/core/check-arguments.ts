@@ -107,6 +107,7 @@ function checkObject(value: JsonObject, schema: JsonObject, path: string, report
 }
 
 function allowsNull(schema: JsonObject): boolean {
+  if (Array.isArray(schema.enum)) return schema.enum.includes(null);
   const types = typesOf(schema);
   return types.length === 0 || types.includes("null");
 }

@@ -6,11 +6,13 @@
 import type { Dialect, ParsedTurn, ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { JsonObject, ToolCall } from "@rolldeck/contracts/segments";
 import { answerStart } from "./answer-start.ts";
+import { joinProblems } from "./join-problems.ts";
 import { type Json, LiteralError, LiteralReader } from "./literal-reader.ts";
 import { renderLiteral } from "./render-literal.ts";
 
 const openTag = "<tool_call>";
 const closeTag = "</tool_call>";
+const anyTag = /<\/?tool_call>/g;
 
 export const hermes: Dialect = {
   name: "hermes",
@@ -64,7 +66,7 @@ function parseHermes(text: string): ParsedTurn {
   return {
     content: content.join("").trim(),
     calls,
-    error: problems.length > 0 ? problems.map((problem) => `tool call: ${problem}`).join("\n") : null,
+    error: joinProblems(problems.map((problem) => `tool call: ${problem}`)),
   };
 }
 
@@ -99,8 +101,8 @@ function endOfCall(reader: LiteralReader): number {
 
 /** Past a malformed call: after its closing tag, or at the next opening one if that comes first. */
 function nextTag(text: string, from: number): number {
-  const close = text.indexOf(closeTag, from);
-  const open = text.indexOf(openTag, from);
-  if (close === -1) return open === -1 ? text.length : open;
-  return open !== -1 && open < close ? open : close + closeTag.length;
+  anyTag.lastIndex = from;
+  const tag = anyTag.exec(text);
+  if (tag === null) return text.length;
+  return tag[0] === closeTag ? tag.index + closeTag.length : tag.index;
 }

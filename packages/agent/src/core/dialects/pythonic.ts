@@ -7,6 +7,7 @@ import type { Dialect, ParsedTurn, ToolSpec } from "@rolldeck/contracts/ports/di
 import type { JsonObject, ToolCall } from "@rolldeck/contracts/segments";
 import { answerStart } from "./answer-start.ts";
 import { describeParameters } from "./describe-parameters.ts";
+import { joinProblems } from "./join-problems.ts";
 import { LiteralError, LiteralReader } from "./literal-reader.ts";
 import { renderLiteral } from "./render-literal.ts";
 
@@ -57,7 +58,7 @@ function parsePythonic(text: string): ParsedTurn {
   return {
     content: content.join("").trim(),
     calls: found.calls,
-    error: found.problems.length > 0 ? found.problems.join("\n") : null,
+    error: joinProblems(found.problems),
   };
 }
 
