@@ -126,8 +126,11 @@ function pipLine(line: string, report: (progress: InstallProgress) => void, stat
 
 async function pip(python: string, args: readonly string[], request: PythonRequest): Promise<Ended> {
   const state = { step: "asking for packages" };
-  return runPython(python, ["-m", "pip", "install", "--progress-bar", "raw", ...args], request, (line) =>
-    pipLine(line, request.onProgress, state),
+  return runPython(
+    python,
+    ["-m", "pip", "install", "--no-compile", "--progress-bar", "raw", ...args],
+    request,
+    (line) => pipLine(line, request.onProgress, state),
   );
 }
 
