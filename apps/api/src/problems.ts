@@ -30,6 +30,7 @@ const titles: Record<ProblemType, string> = {
   "idempotency-mismatch": "The Idempotency-Key was used with another request",
   "idempotency-in-flight": "The first request with this Idempotency-Key is still in flight",
   "too-large": "Too large",
+  "bad-media-type": "Media type not supported",
   "too-many": "Too many requests",
   internal: "Internal error",
   unavailable: "Not available at the moment",

@@ -43,6 +43,7 @@ import type {
   Catalogue,
   CreatedToken,
   CreateToken,
+  SignInCode,
   SystemState,
   TokenInfo,
   TokenRef,
@@ -78,6 +79,7 @@ export interface TokenServices {
   list(): Promise<TokenInfoValue[]>;
   create: Call<typeof CreateToken, typeof CreatedToken>;
   revoke: Call<typeof TokenRef, typeof TokenInfo>;
+  signInCode(): Promise<SignInCode>;
 }
 export type TokenInfoValue = z.output<typeof TokenInfo>;
 

@@ -1,6 +1,7 @@
 /** The tRPC instance: plain JSON, a Problem in `data.problem`, and procedures that need a signed-in principal. */
 import type { Problem } from "@rolldeck/contracts/api/problems";
 import { initTRPC, TRPCError } from "@trpc/server";
+import { refuseUnstorable } from "../http/storable.ts";
 import { mayWrite, type Principal } from "../principal.ts";
 import { ProblemError, toProblem } from "../problems.ts";
 import type { Services } from "../services.ts";
@@ -55,6 +56,11 @@ const typedErrors = t.middleware(async ({ next, ctx }) => {
   return result;
 });
 
+const storable = t.middleware(async ({ next, getRawInput }) => {
+  refuseUnstorable(await getRawInput());
+  return next();
+});
+
 const signedIn = t.middleware(({ next, ctx }) => {
   if (!ctx.principal) throw new ProblemError("not-signed-in", "Send a session cookie or an API token.");
   return next({ ctx: { ...ctx, principal: ctx.principal } });
@@ -73,7 +79,7 @@ const owning = t.middleware(({ next, ctx }) => {
 export const router = t.router;
 export const createCallerFactory = t.createCallerFactory;
 /** Needs a principal. */
-export const reads = t.procedure.use(typedErrors).use(signedIn);
+export const reads = t.procedure.use(typedErrors).use(signedIn).use(storable);
 /** Needs a principal with the scope write. */
 export const writes = reads.use(writing);
 /** API tokens are made and revoked by the owner: a leaked token must not mint more. */

@@ -13,6 +13,7 @@ export const problemTypes = {
   "idempotency-mismatch": 422,
   "idempotency-in-flight": 409,
   "too-large": 413,
+  "bad-media-type": 415,
   "too-many": 429,
   internal: 500,
   unavailable: 503,

@@ -5,7 +5,10 @@ import { rolloutOutcomes, rolloutStates, stages } from "../lifecycle.ts";
 import { JsonObject, segmentOrigins, TokenRange } from "../segments.ts";
 import { RolloutId, RunId } from "./runs.ts";
 
-export const RolloutRef = z.strictObject({ rolloutId: RolloutId, attempt: z.int().min(1).optional() });
+/** Kept in four-byte columns: a number that does not fit is refused where it comes in. */
+const Int4 = z.int().max(2_147_483_647);
+
+export const RolloutRef = z.strictObject({ rolloutId: RolloutId, attempt: Int4.min(1).optional() });
 
 export const RolloutDetail = z.object({
   rolloutId: z.string(),
@@ -71,8 +74,8 @@ export type RolloutDetail = z.infer<typeof RolloutDetail>;
 
 export const ReadTurns = z.strictObject({
   rolloutId: RolloutId,
-  attempt: z.int().min(1).optional(),
-  after: z.int().min(-1).default(-1),
+  attempt: Int4.min(1).optional(),
+  after: Int4.min(-1).default(-1),
   limit: z.int().min(1).max(200).default(100),
 });
 /** Text is derived from the stored tokens when read; long texts are cut with `cutCharacters` telling how much. */
@@ -116,8 +119,8 @@ export const TurnPage = z.object({
 
 export const ReadTokens = z.strictObject({
   rolloutId: RolloutId,
-  attempt: z.int().min(1).optional(),
-  start: z.int().min(0).default(0),
+  attempt: Int4.min(1).optional(),
+  start: Int4.min(0).default(0),
   end: z.int().min(0).max(10_000_000).optional(),
 });
 /** Parallel arrays over tokens [start, end), at most 16,384 at once. Missing is null, never 0. */
@@ -143,13 +146,13 @@ export const maxTokenPage = 16_384;
 export const RequestBatch = z.strictObject({
   runId: RunId,
   /** Idempotent by (run, trainer step). */
-  trainerStep: z.int().min(1),
+  trainerStep: Int4.min(1),
   instances: z
-    .array(z.strictObject({ taskSet: z.int().min(0), index: z.int().min(0) }))
+    .array(z.strictObject({ taskSet: Int4.min(0), index: Int4.min(0) }))
     .min(1)
     .max(4096),
   samples: z.int().min(1).max(256),
-  policyVersion: z.int().min(0),
+  policyVersion: Int4.min(0),
   deadlineMs: z.int().min(1000).max(86_400_000).nullish(),
 });
 export const BatchReply = z.object({
@@ -184,5 +187,5 @@ export const BatchPage = z.object({
 export const TrainerHeartbeat = z.strictObject({
   runId: RunId,
   leaseMs: z.int().min(5_000).max(3_600_000).default(60_000),
-  policyVersion: z.int().min(0).optional(),
+  policyVersion: Int4.min(0).optional(),
 });

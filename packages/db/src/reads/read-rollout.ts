@@ -122,11 +122,13 @@ export function fateOf(row: Row, attempt: number, rows: readonly AnnotatedRow[])
     : { state: "not-trained", reason: row.ending ?? `the step was ${row.stepState}`, ...none };
 }
 
-/** The reason that masks most of the policy's own tokens: template and observation tokens are masked in every row. */
+/** Reasons that every row has: what was not sampled, and what another row was made for. */
+const context: readonly string[] = ["template", "observation", "hint", "other-row"];
+
+/** The reason that masks most of the policy's own tokens. */
 function commonestReason(rows: readonly AnnotatedRow[]): string | null {
   const counts = new Map<string, number>();
   for (const { reason, count } of rows.flatMap((row) => row.mask))
-    if (reason !== null && reason !== "template" && reason !== "observation" && reason !== "hint")
-      counts.set(reason, (counts.get(reason) ?? 0) + count);
+    if (reason !== null && !context.includes(reason)) counts.set(reason, (counts.get(reason) ?? 0) + count);
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
 }

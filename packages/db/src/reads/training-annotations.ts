@@ -1,7 +1,7 @@
 /**
  * What training did with the tokens of one attempt: mask reason, advantage and the trainer's logprob of each, from its
- * training rows. A token may lie in several rows (a broken prefix starts a new row with the same prompt): the row that
- * trained it counts, else the first.
+ * training rows. A token may lie in several rows (a broken prefix starts a new row with the same prompt): the row that was
+ * made for it counts; in the others it is context (`other-row`).
  */
 import { type MaskReason, maskReasons } from "@rolldeck/contracts/endings";
 import { stepStates } from "@rolldeck/contracts/lifecycle";
@@ -66,7 +66,9 @@ export function annotate(rows: readonly AnnotatedRow[], start: number, end: numb
     for (const { token, position, reason } of rowTokens(row)) {
       const at = token - start;
       const trained = reason === null && row.sent;
-      if (at < 0 || at >= size || (reasons[at] !== undefined && !trained)) continue;
+      if (at < 0 || at >= size) continue;
+      const known = reasons[at];
+      if (known !== undefined && known !== "other-row" && !trained) continue;
       // A row that had no forward pass trained nothing: the group taught nothing.
       reasons[at] = reason ?? (row.sent ? null : "zero-variance");
       advantages[at] = trained ? row.advantage : null;

@@ -90,12 +90,16 @@ export class LiveRun {
       .emit("subscribe", request, (timedOut: Error | null, answer?: SubscribeReply) => {
         this.#asking = false;
         if (this.#stopped) return;
-        if (timedOut || !answer) return this.#again(250);
+        if (timedOut || !answer) {
+          this.#again(250);
+          return;
+        }
         this.#connection.heard();
         if (!answer.ok) {
           this.#subscribed = false;
           this.#refresh({ error: answer.error });
-          return this.#again(2_000);
+          this.#again(2_000);
+          return;
         }
         this.#subscribed = true;
         this.#refresh({ error: null, head: Math.max(this.#state.head, answer.head) });
@@ -125,7 +129,8 @@ export class LiveRun {
     const first = fresh[0];
     if (first && !isConsecutive(fresh, cursor)) {
       this.#refresh({ head });
-      return this.#ask();
+      this.#ask();
+      return;
     }
     const last = fresh.at(-1);
     // The cursor moves before the callback runs: a callback that throws must not make the same events come twice.

@@ -40,6 +40,8 @@ export interface Sockets {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Clients connected now. */
   count(): number;
+  /** Resolves when the run may have an event after `after`, or the time is over: the long poll of those without a socket. */
+  readonly waitForEvents: (runId: string, after: number, waitMs: number) => Promise<void>;
   /** Resolves after LISTEN is first in force. */
   readonly listening: Promise<void>;
   close(): Promise<void>;
@@ -96,6 +98,19 @@ export function attachSockets(options: AttachOptions): Sockets {
     handleRequest: (request, response) => void io.engine.handleRequest(withQuery(request), response),
     handleUpgrade: (request, socket, head) => void io.engine.handleUpgrade(withQuery(request), socket, head),
     count: () => io.engine.clientsCount,
+    waitForEvents: (runId, after, waitMs) =>
+      new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          leave();
+          resolve();
+        };
+        const timer = setTimeout(done, waitMs);
+        const leave = tail.follow(runId, after, () => tail.headOf(runId) > after && done());
+        // Another follower may have brought the tail past `after` already; then nothing would wake this one.
+        if (tail.headOf(runId) > after) done();
+        else tail.look(runId);
+      }),
     listening,
     async close() {
       clearInterval(sweep);

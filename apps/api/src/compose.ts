@@ -1,0 +1,152 @@
+/** The only file that constructs adapters: database, queue, sockets, proxy. Everything else gets them as arguments. */
+import type { Server } from "node:http";
+import { forgetOldKeys } from "@rolldeck/db/auth/idempotency-keys";
+import { createPool } from "@rolldeck/db/connect";
+import { readEvents } from "@rolldeck/db/reads/read-events";
+import { connectQueue, type QueueConnection } from "@rolldeck/queue/connection";
+import { Producer } from "@rolldeck/queue/producer";
+import { attachSockets, type Sockets } from "@rolldeck/realtime/server/attach-sockets";
+import type { Pool } from "pg";
+import { createIdentify, type Identify } from "./auth/identify.ts";
+import type { ApiSettings } from "./env.ts";
+import { cookieName } from "./http/cookies.ts";
+import { WebProxy } from "./http/proxy-web.ts";
+import { TrustedOrigin } from "./http/trusted-origin.ts";
+import { errorFacts, type Log } from "./log.ts";
+import { ensureOwnerToken } from "./owner-token.ts";
+import { ProcessMetrics } from "./process-metrics.ts";
+import { createApiServer } from "./server.ts";
+import { createCatalogue } from "./services/catalogue.ts";
+import { createDrivenServices } from "./services/driven-services.ts";
+import { createRolloutServices } from "./services/rollout-services.ts";
+import { createRunServices } from "./services/run-services.ts";
+import { createSystemServices, createTokenServices } from "./services/system-services.ts";
+import { createTokenizers } from "./services/tokenizers.ts";
+import type { Services } from "./services.ts";
+
+export interface Api {
+  readonly server: Server;
+  /** Starts to listen. @returns the address people open */
+  listen(): Promise<{ readonly url: string; readonly port: number }>;
+  /** Stops taking requests, ends sockets, closes connections. */
+  close(): Promise<void>;
+}
+
+const forgetMs = 3_600_000;
+
+export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
+  const onError = (error: unknown) => log.warn(errorFacts(error), "background error");
+  const pool = createPool(settings.databaseUrl, { applicationName: "rolldeck-api", max: 16, onIdleError: onError });
+  const queue = await connectQueue({ redisUrl: settings.redisUrl, pool });
+  const producer = new Producer(queue, onError);
+  const ownerToken = await ensureOwnerToken(settings.dataFolder);
+  const trusted = new TrustedOrigin(settings.allowedHosts, settings.host);
+  const bound = { port: settings.port };
+  const identify = createIdentify({ db: pool, ownerToken, cookieName: () => cookieName(bound.port) });
+  const sockets = openSockets({ settings, pool, trusted, identify, onError });
+  const proxy = new WebProxy(settings.webUrl);
+  const services = createServices({ settings, pool, queue, producer, sockets, log });
+  const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
+  const server = createApiServer({
+    db: pool,
+    services,
+    identify,
+    sockets,
+    proxy,
+    trusted,
+    metrics,
+    log,
+    port: () => bound.port,
+  });
+  const forget = setInterval(() => void forgetOldKeys(pool).catch(onError), forgetMs);
+
+  return {
+    server,
+    async listen() {
+      bound.port = await listen(server, settings);
+      return { port: bound.port, url: `http://${hostInUrl(settings.host)}:${bound.port}` };
+    },
+    async close() {
+      clearInterval(forget);
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await sockets.close();
+      proxy.close();
+      server.closeIdleConnections();
+      // A page that streams or a long poll would hold the process: what is not done soon is cut.
+      const cut = setTimeout(() => server.closeAllConnections(), 2_000);
+      await closed;
+      clearTimeout(cut);
+      await producer.close();
+      await queue.close();
+      await pool.end();
+    },
+  };
+}
+
+function listen(server: Server, { host, port }: ApiSettings): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port }, () => {
+      server.off("error", reject);
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });
+}
+
+const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+function openSockets(parts: {
+  readonly settings: ApiSettings;
+  readonly pool: Pool;
+  readonly trusted: TrustedOrigin;
+  readonly identify: Identify;
+  readonly onError: (error: unknown) => void;
+}): Sockets {
+  const { pool, trusted, identify, onError } = parts;
+  return attachSockets({
+    connectionString: parts.settings.databaseUrl,
+    readEvents: (runId, after, limit) => readEvents(pool, runId, after, limit),
+    allowRequest: (request) => trusted.hostAllowed(request) && trusted.originAllowed(request),
+    authorise: async (request, token) => (await identify(request, token)) !== null,
+    onError,
+  });
+}
+
+function createServices(parts: {
+  readonly settings: ApiSettings;
+  readonly pool: Pool;
+  readonly queue: QueueConnection;
+  readonly producer: Producer;
+  readonly sockets: Sockets;
+  readonly log: Log;
+}): Services {
+  const { settings, pool, queue, producer, sockets, log } = parts;
+  let queueOk = true;
+  // The row is written before: a run that nobody could be told of is found by the sweep.
+  const wake = async (runId: string) => {
+    try {
+      await producer.add("reconcile", { runId });
+      queueOk = true;
+    } catch (error) {
+      queueOk = false;
+      log.warn({ runId, ...errorFacts(error) }, "the queue could not be told of a run; the sweep will find it");
+    }
+  };
+  const catalogue = createCatalogue(settings.modelRoots);
+  const tokenizer = createTokenizers(settings.modelRoots, (model, error) =>
+    log.warn({ model, ...errorFacts(error) }, "tokens are shown as ids"),
+  );
+  return {
+    runs: createRunServices({ pool, wake, catalogue: catalogue.forCheck, waitForEvents: sockets.waitForEvents }),
+    rollouts: createRolloutServices({ db: pool, tokenizer }),
+    driven: createDrivenServices({ pool, wake }),
+    tokens: createTokenServices(pool),
+    catalogue: { get: catalogue.get },
+    system: createSystemServices({
+      db: pool,
+      dataFolder: settings.dataFolder,
+      queue: { kind: queue.kind, ok: () => queueOk },
+    }),
+  };
+}

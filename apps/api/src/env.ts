@@ -1,0 +1,65 @@
+/** The process's settings, parsed once. Only ROLLDECK_* variables count. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+
+const port = z.coerce.number().int().min(0).max(65_535);
+
+export const ApiEnv = z.object({
+  ROLLDECK_DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, "must be a postgres:// address"),
+  ROLLDECK_REDIS_URL: z.string().min(1).optional(),
+  ROLLDECK_DATA_DIR: z.string().min(1),
+  ROLLDECK_HOST: z.string().min(1).default("127.0.0.1"),
+  ROLLDECK_PORT: port.default(3000),
+  /** Next's loopback address; absent: there are no pages, only the API. */
+  ROLLDECK_WEB_URL: z.url({ protocol: /^http$/ }).optional(),
+  ROLLDECK_MODEL_ROOTS: z.string().optional(),
+  /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
+  ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
+  ROLLDECK_ROOT: z.string().optional(),
+  ROLLDECK_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+});
+
+export interface ApiSettings {
+  readonly databaseUrl: string;
+  readonly redisUrl?: string;
+  readonly dataFolder: string;
+  readonly host: string;
+  readonly port: number;
+  readonly webUrl: URL | null;
+  readonly modelRoots: readonly string[];
+  readonly allowedHosts: readonly string[];
+  readonly logLevel: z.infer<typeof ApiEnv>["ROLLDECK_LOG_LEVEL"];
+}
+
+/** @throws ZodError that names the variable, never its value */
+export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
+  const parsed = ApiEnv.parse(env);
+  const root = parsed.ROLLDECK_ROOT ?? findRoot(process.cwd());
+  const modelRoots = parsed.ROLLDECK_MODEL_ROOTS ?? join(root, "infra/models");
+  return {
+    databaseUrl: parsed.ROLLDECK_DATABASE_URL,
+    redisUrl: parsed.ROLLDECK_REDIS_URL,
+    dataFolder: resolve(parsed.ROLLDECK_DATA_DIR),
+    host: parsed.ROLLDECK_HOST,
+    port: parsed.ROLLDECK_PORT,
+    webUrl: parsed.ROLLDECK_WEB_URL ? new URL(parsed.ROLLDECK_WEB_URL) : null,
+    modelRoots: list(modelRoots, ":"),
+    allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
+    logLevel: parsed.ROLLDECK_LOG_LEVEL,
+  };
+}
+
+const list = (text: string, separator: string): string[] =>
+  text
+    .split(separator)
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+
+/** The folder that holds turbo.json, from here upwards; where we stand when there is none. */
+function findRoot(from: string): string {
+  for (let folder = from; ; folder = resolve(folder, "..")) {
+    if (existsSync(join(folder, "turbo.json"))) return folder;
+    if (folder === resolve(folder, "..")) return from;
+  }
+}

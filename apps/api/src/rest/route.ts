@@ -1,0 +1,62 @@
+/**
+ * A REST route as a value that both serves and documents: its input is one object made of path, query and body, parsed with
+ * one schema; OpenAPI is generated from the same.
+ */
+import type { z } from "zod";
+import type { Principal } from "../principal.ts";
+import type { Services } from "../services.ts";
+
+export type Method = "GET" | "POST" | "DELETE";
+export interface CallContext {
+  readonly services: Services;
+  readonly principal: Principal;
+}
+
+interface RouteFacts {
+  readonly method: Method;
+  /** Under /api/v1; `{runId}` is a field of the input. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly needs: "read" | "write" | "owner";
+  /** Fields the path fixes (`action` of /pause). */
+  readonly fixed?: Readonly<Record<string, unknown>>;
+  readonly status?: 200 | 201;
+  /** Name of the reply's schema in the document. */
+  readonly replyName: string;
+  /** The body may also be YAML text, which becomes this field. */
+  readonly textField?: string;
+  /** The answer holds a secret that is shown once. */
+  readonly secretReply?: boolean;
+}
+
+export interface Route extends RouteFacts {
+  readonly input: z.ZodObject;
+  readonly reply: z.ZodType;
+  /** Parses the input and calls. @throws ZodError and whatever the service throws */
+  run(context: CallContext, input: unknown): Promise<{ readonly value: unknown; readonly location: string | null }>;
+}
+
+export function route<I extends z.ZodObject, O extends z.ZodType>(
+  definition: RouteFacts & {
+    readonly input: I;
+    readonly reply: O;
+    readonly call: (context: CallContext, input: z.output<I>) => Promise<z.output<O>>;
+    /** Address of what a 201 made, under /api/v1. */
+    readonly location?: (value: z.output<O>) => string;
+  },
+): Route {
+  const { call, location, ...facts } = definition;
+  return {
+    ...facts,
+    async run(context, input) {
+      const value = await call(context, definition.input.parse(input));
+      return { value, location: location?.(value) ?? null };
+    },
+  };
+}
+
+/** Names of the path's parameters, in order. */
+export const pathParameters = (path: string): string[] =>
+  [...path.matchAll(/\{(\w+)\}/gu)].map(([, name]) => name ?? "");

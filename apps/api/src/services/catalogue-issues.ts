@@ -1,0 +1,99 @@
+/** What a well-formed config asks of this server that it does not have, or that the chosen backend can't honour. Pure. */
+import type { ConfigIssue } from "@rolldeck/contracts/api/runs";
+import type { Catalogue } from "@rolldeck/contracts/api/system";
+import type { InputIssue } from "@rolldeck/contracts/errors";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { z } from "zod";
+import { nearestName } from "../nearest-name.ts";
+
+type Issue = z.output<typeof ConfigIssue>;
+export interface CheckCatalogue
+  extends Pick<Catalogue, "taskSets" | "dialects" | "dispatchers" | "backends" | "models"> {
+  /** Settings of this config that its backend can't honour, by the backend's own table. */
+  readonly refusedSettings: (config: RunConfig) => readonly InputIssue[];
+}
+
+export function catalogueIssues(config: RunConfig, catalogue: CheckCatalogue): { issues: Issue[]; warnings: Issue[] } {
+  const issues = [...nameIssues(config, catalogue), ...backendIssues(config, catalogue), ...senseIssues(config)];
+  return { issues, warnings: warningsFor(config, catalogue) };
+}
+
+function unknownName(path: string, kind: string, name: string, known: readonly string[]): Issue[] {
+  if (known.includes(name)) return [];
+  const nearest = nearestName(name, known);
+  const list = known.length > 0 ? `this server has: ${known.slice(0, 20).join(", ")}` : `this server has no ${kind}`;
+  return [{ path, message: `no ${kind} "${name}"`, fix: nearest ? `did you mean ${nearest}?` : list }];
+}
+
+function nameIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
+  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
+  const tasks = names(catalogue.taskSets);
+  return [
+    ...config.taskSets.flatMap(({ name }, at) => unknownName(`taskSets[${at}].name`, "task", name, tasks)),
+    ...unknownName("agent.dialect", "dialect", config.agent.dialect, catalogue.dialects),
+    ...unknownName("dispatcher.name", "dispatcher", config.dispatcher.name, names(catalogue.dispatchers)),
+    ...unknownName("backend.name", "backend", config.backend.name, names(catalogue.backends)),
+    // Wherever a policy is hosted, its tokenizer and chat template are read here.
+    ...unknownName("model.name", "model", config.model.name, names(catalogue.models)),
+  ];
+}
+
+function backendIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
+  const backend = catalogue.backends.find(({ name }) => name === config.backend.name);
+  if (!backend) return [];
+  const losses =
+    config.kind === "train" ? unknownName("algorithm.loss", "loss", config.algorithm.loss, backend.losses) : [];
+  const refused = catalogue
+    .refusedSettings(config)
+    // A missing loss was named above, with the nearest one there is.
+    .filter(({ path }) => path !== "algorithm.loss" || losses.length === 0)
+    .map(({ path, message, fix }) => ({
+      path,
+      message,
+      fix: fix ?? `backend ${backend.name} can't honour this setting`,
+    }));
+  return [...losses, ...refused];
+}
+
+/** Settings that are each valid and together mean nothing. */
+function senseIssues(config: RunConfig): Issue[] {
+  const issues: Issue[] = [];
+  const add = (path: string, message: string, fix: string) => issues.push({ path, message, fix });
+  if (config.kind === "evaluate" && config.evaluation.samples === 0)
+    add("evaluation.samples", "an evaluate run samples nothing", "set evaluation.samples to at least 1");
+  if (config.kind === "evaluate" && config.stepSource === "driven")
+    add("stepSource", "an evaluate run has no trainer to drive it", "use planned");
+  if (config.kind === "train" && config.algorithm.groupSize === 1 && config.algorithm.advantage !== "centred")
+    add("algorithm.groupSize", "a group of one has no baseline to compare with", "use at least 2");
+  if (config.agent.sampling.maxTokensPerTurn >= config.agent.maxContextTokens)
+    add(
+      "agent.sampling.maxTokensPerTurn",
+      `one turn may sample ${config.agent.sampling.maxTokensPerTurn} tokens, but the context holds ${config.agent.maxContextTokens}`,
+      "lower it, or raise agent.maxContextTokens",
+    );
+  if (config.backend.endpoint !== null && hasCredentials(config.backend.endpoint))
+    // The address itself is not repeated: it holds a secret.
+    add("backend.endpoint", "must not hold a user name or password: configs are shown to everyone", "leave them out");
+  return issues;
+}
+
+function hasCredentials(address: string): boolean {
+  const { username, password } = new URL(address);
+  return username !== "" || password !== "";
+}
+
+function warningsFor(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
+  const warnings: Issue[] = [];
+  for (const [at, { name, size }] of config.taskSets.entries()) {
+    const train = catalogue.taskSets.find((task) => task.name === name)?.sizes.train ?? null;
+    if (size !== null && train !== null && size > train)
+      warnings.push({ path: `taskSets[${at}].size`, message: `${name} has ${train} instances`, fix: `use ${train}` });
+  }
+  if (config.checkpoints.every > config.budget.steps)
+    warnings.push({
+      path: "checkpoints.every",
+      message: "no checkpoint is written before the run ends",
+      fix: `use at most ${config.budget.steps}`,
+    });
+  return warnings;
+}

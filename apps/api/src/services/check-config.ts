@@ -1,0 +1,69 @@
+/**
+ * Everything launch says about a config, without launching: form and CLI ask the same. Two layers: the schema (types, ranges,
+ * unknown keys with the nearest valid one), then this server's catalogue (names, and settings its backends can't honour).
+ * Pure but for the catalogue it is given.
+ */
+import type { ConfigCheck, ConfigIssue } from "@rolldeck/contracts/api/runs";
+import { InputError } from "@rolldeck/contracts/errors";
+import { RunConfig } from "@rolldeck/contracts/run-config";
+import { estimate } from "@rolldeck/dispatch/estimate";
+import type { z } from "zod";
+import { nearestName } from "../nearest-name.ts";
+import { fieldPath } from "../problems.ts";
+import { type CheckCatalogue, catalogueIssues } from "./catalogue-issues.ts";
+import { parseConfigText } from "./parse-config-text.ts";
+import { keysAt } from "./schema-keys.ts";
+
+type Issue = z.output<typeof ConfigIssue>;
+const maxIssues = 50;
+
+/** @param config an object, or YAML or JSON text */
+export function checkConfig(config: unknown, catalogue: CheckCatalogue): ConfigCheck {
+  const read = readConfig(config);
+  if ("issues" in read) return failed(read.issues);
+  const parsed = RunConfig.safeParse(read.value);
+  if (!parsed.success) return failed(parsed.error.issues.flatMap((issue) => schemaIssues(issue)));
+  const { issues, warnings } = catalogueIssues(parsed.data, catalogue);
+  if (issues.length > 0) return { ...failed(issues), warnings };
+  return { ok: true, config: parsed.data, issues: [], warnings, estimate: estimate(parsed.data) };
+}
+
+function readConfig(config: unknown): { value: unknown } | { issues: Issue[] } {
+  try {
+    const value = typeof config === "string" ? parseConfigText(config) : config;
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { value };
+    return { issues: [{ path: "", message: "a config is a mapping of keys to values", fix: "start from a preset" }] };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { issues: error.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? null })) };
+  }
+}
+
+const failed = (issues: readonly Issue[]): ConfigCheck => ({
+  ok: false,
+  config: null,
+  issues: issues.slice(0, maxIssues),
+  warnings: [],
+  estimate: null,
+});
+
+function schemaIssues(issue: z.core.$ZodIssue): Issue[] {
+  if (issue.code !== "unrecognized_keys")
+    return [{ path: fieldPath(issue.path), message: issue.message, fix: enumFix(issue) }];
+  const valid = keysAt(issue.path);
+  return issue.keys.slice(0, maxIssues).map((key) => {
+    const nearest = nearestName(key, valid);
+    return {
+      path: fieldPath([...issue.path, key.slice(0, 100)]),
+      message: "unknown key",
+      fix: nearest ? `did you mean ${nearest}?` : `valid keys: ${valid.join(", ")}`,
+    };
+  });
+}
+
+function enumFix(issue: z.core.$ZodIssue): string | null {
+  if (issue.code !== "invalid_value") return null;
+  const names = issue.values.filter((value) => typeof value === "string");
+  const nearest = typeof issue.input === "string" ? nearestName(issue.input, names) : null;
+  return nearest ? `did you mean ${nearest}?` : null;
+}

@@ -1,0 +1,58 @@
+/** Driven runs: an outside trainer asks for batches, takes finished rollouts back by cursor, and says it lives. */
+import type { FinishedRolloutRow } from "@rolldeck/contracts/api/rollouts";
+import { NotFoundError } from "@rolldeck/contracts/errors";
+import { requestBatch } from "@rolldeck/db/driven/batch-requests";
+import { type FinishedPage, readFinishedRollouts } from "@rolldeck/db/driven/finished-rollouts";
+import { renewTrainerLease } from "@rolldeck/db/driven/trainer-lease";
+import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
+import { rolloutMask, rowMask } from "@rolldeck/rl/mask-reasons";
+import { packTrajectory } from "@rolldeck/rl/pack-trajectory";
+import { allTokens, positionsOf } from "@rolldeck/rl/trajectory-tokens";
+import type { Pool } from "pg";
+import type { z } from "zod";
+import type { DrivenServices } from "../services.ts";
+
+export interface DrivenServiceOptions {
+  readonly pool: Pool;
+  readonly wake: (runId: string) => Promise<void>;
+}
+
+export function createDrivenServices({ pool, wake }: DrivenServiceOptions): DrivenServices {
+  return {
+    async requestBatch({ deadlineMs, ...request }) {
+      const reply = await requestBatch(pool, { ...request, deadlineMs: deadlineMs ?? null });
+      await wake(request.runId);
+      return reply;
+    },
+    async readBatch(input) {
+      const page = await readFinishedRollouts(pool, input);
+      return { ...page, rollouts: page.rollouts.map(trainingRows) };
+    },
+    async heartbeat({ runId, leaseMs, policyVersion }) {
+      await renewTrainerLease(pool, { runId, leaseMs, policyVersion });
+      const status = await readRunStatus(pool, runId);
+      if (status === null) throw new NotFoundError("run", runId);
+      return { runId, status };
+    },
+  };
+}
+
+/** Whole sequences with masks: the outside trainer computes advantages by its own algorithm, so none travel. */
+function trainingRows(rollout: FinishedPage["rollouts"][number]): z.output<typeof FinishedRolloutRow> {
+  const { trajectory, rolloutId, instanceId, sample, outcome, ending, reward } = rollout;
+  const tokens = allTokens(trajectory.segments);
+  const logprobs = trajectory.segments.flatMap((segment): (number | null)[] =>
+    segment.tokens.map((_, at) => segment.logprobs?.[at] ?? null),
+  );
+  // What is cut is the trainer's to decide: it gets the ending with every rollout.
+  const whole = rolloutMask({ ending, reward }, true);
+  const rows = packTrajectory(trajectory).rows.map((row) => {
+    const positions = [...positionsOf(row.ranges)];
+    return {
+      tokens: positions.map((at) => tokens[at] ?? 0),
+      mask: rowMask(row, trajectory, whole).map((reason) => (reason === null ? 1 : 0)),
+      logprobs: positions.map((at) => logprobs[at] ?? null),
+    };
+  });
+  return { rolloutId, instanceId, sample, outcome, ending, reward, rows };
+}

@@ -1,0 +1,99 @@
+/** Runs: reads pass through; launch and actions write a row first and only then tell the queue. */
+import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
+import { endedRunStatuses, type RunStatus } from "@rolldeck/contracts/lifecycle";
+import { compareRuns } from "@rolldeck/db/reads/compare-runs";
+import { listRuns } from "@rolldeck/db/reads/list-runs";
+import { readEvents } from "@rolldeck/db/reads/read-events";
+import { readMatrix } from "@rolldeck/db/reads/read-matrix";
+import { readMetrics } from "@rolldeck/db/reads/read-metrics";
+import { readRun } from "@rolldeck/db/reads/read-run";
+import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
+import { readTimeline } from "@rolldeck/db/reads/read-timeline";
+import { createRun } from "@rolldeck/db/runs/create-run";
+import { moveRun } from "@rolldeck/db/runs/move-run";
+import type { Pool } from "pg";
+import type { RunServices } from "../services.ts";
+import type { CheckCatalogue } from "./catalogue-issues.ts";
+import { checkConfig } from "./check-config.ts";
+
+export interface RunServiceOptions {
+  readonly pool: Pool;
+  /** Tells the run's planner. Never fails: the row is written, and the sweep finds a run nobody was told of. */
+  readonly wake: (runId: string) => Promise<void>;
+  readonly catalogue: () => Promise<CheckCatalogue>;
+  /** Resolves when the run has an event after `after`, or the time is over. */
+  readonly waitForEvents: (runId: string, after: number, waitMs: number) => Promise<void>;
+}
+
+export function createRunServices({ pool, wake, catalogue, waitForEvents }: RunServiceOptions): RunServices {
+  return {
+    list: (input) => listRuns(pool, input),
+    get: ({ runId }) => readRun(pool, runId),
+    check: async ({ config }) => checkConfig(config, await catalogue()),
+    async launch({ config }) {
+      const check = checkConfig(config, await catalogue());
+      if (!check.config)
+        throw new InputError(check.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? undefined })));
+      const { runId } = await createRun(pool, { config: check.config });
+      await wake(runId);
+      return { runId };
+    },
+    async act({ runId, action, reason }) {
+      const status = await act(pool, runId, action, reason ?? null);
+      await wake(runId);
+      return { runId, status };
+    },
+    async events({ runId, after, limit, waitMs }) {
+      const page = await readEvents(pool, runId, after, limit);
+      if (!page) throw new NotFoundError("run", runId);
+      // Past the end there is nothing to wait for: such an event may never come.
+      if (page.events.length > 0 || waitMs === 0 || after > page.head) return page;
+      await waitForEvents(runId, after, waitMs);
+      return (await readEvents(pool, runId, after, limit)) ?? page;
+    },
+    metrics: (input) => readMetrics(pool, input),
+    matrix: (input) => readMatrix(pool, input),
+    timeline: (input) => readTimeline(pool, input),
+    compare: (input) => compareRuns(pool, input),
+  };
+}
+
+type RunAction = "pause" | "resume" | "stop";
+
+/** Where an action leads from each status; null: it is there already. A status that is missing refuses. */
+const destinations: Record<RunAction, Partial<Record<RunStatus, RunStatus | null>>> = {
+  pause: { preparing: "pausing", running: "pausing", pausing: null, paused: null },
+  resume: { pausing: "running", paused: "queued", queued: null, preparing: null, running: null },
+  stop: {
+    queued: "stopped",
+    preparing: "stopping",
+    running: "stopping",
+    pausing: "stopping",
+    paused: "stopping",
+    stopping: null,
+    stopped: null,
+  },
+};
+/** The planner may move a run between our read and our write; each time its new status is judged afresh. */
+const maxRaces = 5;
+
+/** @throws NotFoundError, ConflictError when the run's status does not allow it */
+async function act(pool: Pool, runId: string, action: RunAction, reason: string | null): Promise<RunStatus> {
+  for (let race = 0; ; race++) {
+    const status = await readRunStatus(pool, runId);
+    if (status === null) throw new NotFoundError("run", runId);
+    const to = destinations[action][status];
+    if (to === null) return status;
+    if (to === undefined) throw new ConflictError(refusal(action, status));
+    try {
+      return await moveRun(pool, runId, to, reason);
+    } catch (error) {
+      if (!(error instanceof ConflictError) || race >= maxRaces) throw error;
+    }
+  }
+}
+
+const refusal = (action: RunAction, status: RunStatus): string =>
+  endedRunStatuses.includes(status)
+    ? `The run is ${status}: it can't ${action} any more.`
+    : `A run that is ${status} can't ${action}${status === "queued" ? " yet: stop it, or wait until it prepares" : ""}.`;
