@@ -90,6 +90,14 @@ export async function readTrajectories(pool: pg.Pool, attempts: readonly Attempt
   }));
 }
 
+/** Segments only, in the order asked. One attempt of a rollout each. */
+export async function readSegments(pool: pg.Pool, attempts: readonly AttemptRef[]): Promise<Segment[][]> {
+  const values = [attempts.map((one) => one.rolloutId), attempts.map((one) => one.attempt)];
+  const { rows } = await pool.query(queries.segments, values);
+  const segmentsOf = groupBy(z.array(SegmentRow).parse(rows), (row) => row.rollout_id);
+  return attempts.map(({ rolloutId }) => (segmentsOf.get(rolloutId) ?? []).map(segmentOf));
+}
+
 const segmentOf = (row: z.infer<typeof SegmentRow>): Segment => ({
   index: row.index,
   origin: row.origin,
