@@ -14,7 +14,7 @@
  */
 import type { JsonObject } from "@rolldeck/contracts/segments";
 
-export type Json = JsonObject[string];
+type Json = JsonObject[string];
 export type CheckedArguments =
   | { readonly ok: true; readonly arguments: JsonObject; readonly coercions: readonly string[] }
   | { readonly ok: false; readonly problems: readonly string[] };
@@ -34,7 +34,7 @@ export function checkArguments(args: JsonObject, schema: JsonObject): CheckedArg
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export function typeName(value: Json): string {
+function typeName(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";

@@ -4,7 +4,7 @@ const marks = [
   /<function=/,
   /<\|python_tag\|>/,
   /\[TOOL_CALLS\]/,
-  /\[\s*[\p{L}_][\p{L}\p{N}_.-]*\s*\(/u,
+  /(?<![\p{L}\p{N}_)\]])\[\s*[\p{L}_][\p{L}\p{N}_.-]*\s*\(/u,
 ];
 
 export const looksLikeCall = (text: string): boolean => marks.some((mark) => mark.test(text));

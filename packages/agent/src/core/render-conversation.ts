@@ -31,21 +31,35 @@ const before: readonly ChatMessage[] = [
   { role: "assistant", content: "x" },
 ];
 
+interface Head {
+  readonly tokens: number;
+  readonly ends: number;
+}
+/** The same for every turn of every rollout that shares a tokenizer. */
+const heads = new WeakMap<Tokenizer, Head>();
+
+function headOf(tokenizer: Tokenizer): Head {
+  const known = heads.get(tokenizer);
+  if (known !== undefined) return known;
+  const tokens = tokenizer.render(before, { generationPrompt: false });
+  const head = { tokens: tokens.length, ends: tokens.filter((token) => tokenizer.stopTokens.includes(token)).length };
+  heads.set(tokenizer, head);
+  return head;
+}
+
 /**
  * What follows a sampled turn: everything the template puts between the assistant's end token and the next sample, the glue
  * included. It is the tail of a tiny conversation, cut after the end token of its assistant turn.
  */
 export function observationTokens(tokenizer: Tokenizer, messages: readonly ChatMessage[]): number[] {
-  const isStop = (token: number) => tokenizer.stopTokens.includes(token);
-  const head = tokenizer.render(before, { generationPrompt: false });
+  const head = headOf(tokenizer);
   const whole = tokenizer.render([...before, ...messages], { generationPrompt: true });
-  const ends = head.filter(isStop).length;
   // A template that closes a turn only with the next role mark has nothing to cut after but the length.
-  if (ends === 0) return whole.slice(head.length);
+  if (head.ends === 0) return whole.slice(head.tokens);
   let seen = 0;
   const cut = whole.findIndex((token) => {
-    if (isStop(token)) seen += 1;
-    return seen === ends;
+    if (tokenizer.stopTokens.includes(token)) seen += 1;
+    return seen === head.ends;
   });
   return whole.slice(cut + 1);
 }

@@ -16,7 +16,7 @@ export interface RolloutPorts {
   commitTurn(turn: TurnRecord, segments: Segment[]): Promise<void>;
   /** Resolves when the results of some of the turn's calls are durable; `segments` hold what the model will see next. */
   commitResults(turn: number, results: ToolResult[], segments: Segment[], durationMs: number): Promise<void>;
-  /** Milliseconds of any clock that does not go backwards. */
+  /** Milliseconds of any clock. */
   now(): number;
 }
 

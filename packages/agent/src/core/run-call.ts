@@ -21,7 +21,7 @@ export async function runCall({ spec, ports, signal }: Rollout, call: ToolCall):
     index: call.index,
     output: makeSafeOutput(shown, spec.agent.maxOutputBytes),
     error,
-    durationMs: ports.now() - startedAt,
+    durationMs: Math.max(0, ports.now() - startedAt),
     ...(finalAnswer === undefined ? {} : { finalAnswer }),
   };
 }

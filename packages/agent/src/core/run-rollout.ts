@@ -137,7 +137,7 @@ async function runOpenCalls(rollout: Rollout): Promise<Finish | null> {
     history.addResults([result, ...skipped]);
     const last = open === turn.calls.length - 1;
     const answer = last && !finished ? [history.append("observation", answerTokens(rollout))] : [];
-    await ports.commitResults(turn.turn, [result, ...skipped], answer, ports.now() - startedAt);
+    await ports.commitResults(turn.turn, [result, ...skipped], answer, Math.max(0, ports.now() - startedAt));
     if (result.finalAnswer !== undefined) return { finalAnswer: result.finalAnswer };
     if (last) return null;
   }

@@ -34,7 +34,10 @@ export async function takeSample(
   checkSample(result, maxTokens);
   const last = result.tokens.at(-1);
   const ended = result.stopReason === "stop" && last !== undefined && spec.tokenizer.stopTokens.includes(last);
-  return { result: { ...result, stopReason: ended ? "stop" : "length" }, sampleMs: ports.now() - startedAt };
+  return {
+    result: { ...result, stopReason: ended ? "stop" : "length" },
+    sampleMs: Math.max(0, ports.now() - startedAt),
+  };
 }
 
 function checkSample({ tokens, logprobs }: SampleResult, maxTokens: number): void {

@@ -26,7 +26,7 @@ const json = fc.letrec<{ value: JsonObject[string] }>((tie) => ({
     fc.dictionary(fc.string({ unit: "binary" }), tie("value"), { maxKeys: 3 }),
   ),
 })).value;
-const name = fc.stringMatching(/^[a-z_][a-z0-9_]{0,10}$/);
+const name = fc.stringMatching(/^[a-z_][a-z0-9_.-]{0,10}$/);
 const call = fc.record({ name, arguments: fc.dictionary(name, json, { maxKeys: 4 }) });
 
 describe.each(names)("%s", (dialect) => {

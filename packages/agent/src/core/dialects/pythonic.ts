@@ -13,7 +13,7 @@ import { renderLiteral } from "./render-literal.ts";
 
 const listStart = /(?<![\p{L}\p{N}_)\]])\[\s*(?=[\p{L}_][\p{L}\p{N}_.-]*\s*\()/gu;
 const identifier = /[\p{L}_][\p{L}\p{N}_.-]*/uy;
-const argumentName = /[\p{L}_][\p{L}\p{N}_]*/uy;
+const argumentName = /[\p{L}_][\p{L}\p{N}_.-]*/uy;
 
 interface Found {
   readonly calls: ToolCall[];
