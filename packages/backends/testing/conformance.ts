@@ -166,6 +166,16 @@ export function describeBackend(subject: BackendUnderTest): void {
       expect((await model.optimStep(adam, { seqId: 2, expectStep: 0 })).step).toBe(1);
     });
 
+    test("an unloaded model is gone, and unloading it twice does no harm", async () => {
+      const model = await newModel();
+      const { path } = await model.saveWeights("kept", 1);
+      await model.unload?.();
+      await model.unload?.();
+      await expect(model.forwardBackward([datum()], ppo, 2)).rejects.toMatchObject({ code: "unknown_model" });
+      const again = await newModel();
+      await again.loadWeights(path, { optimizer: true, seqId: 1 });
+    });
+
     test("a model that is not there fails typed, and so does a sampling session", async () => {
       const gone = backend.adoptModel({ modelId: "model-gone", fence: { runId: "r", token: 1 } });
       await expect(gone.forwardBackward([datum()], ppo, 1)).rejects.toMatchObject({

@@ -19,6 +19,7 @@ import type { TinkerDialect } from "./dialects.ts";
 import { awaitFuture } from "./future.ts";
 import type { TinkerHttp } from "./http.ts";
 import { parseReply } from "./parse-reply.ts";
+import { isUnknown } from "./session.ts";
 
 export interface Fence {
   readonly runId: string;
@@ -108,6 +109,15 @@ export class TinkerModel implements TrainableModel {
     }
     const body = JSON.stringify({ model_id: this.modelId });
     await http.json({ method: "POST", path: "/ext/v1/zero_grad", body, signal, outageMs, headers: this.#headers() });
+  }
+
+  /** A model that is gone already is what was wanted. */
+  async unload(): Promise<void> {
+    try {
+      await this.#future("unload_model", {});
+    } catch (error) {
+      if (!isUnknown(error)) throw error;
+    }
   }
 
   async #versionNow(): Promise<number> {
