@@ -50,7 +50,8 @@ export function smokeConfig(change: Partial<RunConfigInput> = {}): RunConfigInpu
     tags: [...config.tags],
     taskSets: config.taskSets.map((set) => ({ ...set })),
     ...change,
-    agent: { ...config.agent, ...change.agent, maxTurns: change.agent?.maxTurns ?? 8 },
+    // Room for the scripted policy's answers.
+    agent: { ...config.agent, maxTurns: 8, sampling: { temperature: 1, maxTokensPerTurn: 32 }, ...change.agent },
     algorithm: { ...config.algorithm, ...change.algorithm },
     budget: { ...config.budget, ...change.budget },
   };

@@ -61,8 +61,9 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
 }
 
 /** Shares every pool among the runs that want it; whose grant rose is woken by the write. */
-export async function reconcilePools(context: Pick<WorkerContext, "pool">): Promise<void> {
-  const demands = await readDemands(context.pool);
+export async function reconcilePools(context: WorkerContext): Promise<void> {
+  const facts = taskFacts(context);
+  const demands = await readDemands(context.pool, (task) => facts.sandbox(task) !== "none");
   const grants = demands.map(({ pool, demands: wishes }) => ({
     resource: pool.resource,
     granted: share(pool.size, [...wishes]),
