@@ -103,18 +103,20 @@ async function readBuckets(
   const rows = await readRows(
     db,
     PointRow,
-    `select m."run_id" as "runId", m."name", max(m."step") as "step",
-       case when m."value" in ${nonFinite} then m."value"::text end as "nonFinite",
-       case when m."value" in ${nonFinite} then null when count(*) = 1 then min(m."value")
-         else least(greatest(avg(m."value" / 1048576), -1.7e302), 1.7e302) * 1048576 end as "value",
-       case when m."value" not in ${nonFinite} then min(m."value") end as "min",
-       case when m."value" not in ${nonFinite} then max(m."value") end as "max",
-       count(*)::int as "count", ${iso('max(m."at")')} as "at"
-     from "metric_points" m
-     join unnest($5::text[], $6::text[], $7::int[]) as w("run_id", "name", "width") using ("run_id", "name")
-     where ${inRange.replaceAll(/"(run_id|name|step)"/g, 'm."$1"')}
-     group by 1, 2, m."step" / w."width", 4
-     order by 1, 2, 3, 4 nulls first`,
+    `with placed as (
+       select m.*, m."step" / w."width" as "bucket",
+         case when m."value" in ${nonFinite} then m."value"::text end as "kind"
+       from "metric_points" m
+       join unnest($5::text[], $6::text[], $7::int[]) as w("run_id", "name", "width") using ("run_id", "name")
+       where ${inRange.replaceAll(/"(run_id|name|step)"/g, 'm."$1"')})
+     select "run_id" as "runId", "name", max("step") as "step", "kind" as "nonFinite",
+       case when "kind" is not null then null when count(*) = 1 then min("value")
+         else least(greatest(avg("value" / 1048576), -1.7e302), 1.7e302) * 1048576 end as "value",
+       case when "kind" is null then min("value") end as "min",
+       case when "kind" is null then max("value") end as "max",
+       count(*)::int as "count", ${iso('max("at")')} as "at"
+     from placed group by "run_id", "name", "bucket", "kind"
+     order by "run_id", "name", "step", "kind" nulls first`,
     [
       runIds,
       names,
