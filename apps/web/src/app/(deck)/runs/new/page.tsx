@@ -1,0 +1,1 @@
+export { NewRunPage as default } from "../../../../features/new-run/new-run-page.tsx";

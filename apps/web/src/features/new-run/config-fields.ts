@@ -1,0 +1,155 @@
+/** Every field of RunConfig with its help, default and limits, read from the one schema. Pure. */
+import { RunConfig } from "@rolldeck/contracts/run-config";
+import { z } from "zod";
+import type { Path } from "./config-text.ts";
+
+/** The part of JSON Schema that the config uses. */
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+}
+const SchemaShape: z.ZodType<Schema> = z.lazy(() =>
+  z.looseObject({
+    type: z.string().optional(),
+    description: z.string().optional(),
+    default: z.unknown().optional(),
+    enum: z.array(z.string()).optional(),
+    minimum: z.number().optional(),
+    maximum: z.number().optional(),
+    exclusiveMinimum: z.number().optional(),
+    exclusiveMaximum: z.number().optional(),
+    properties: z.record(z.string(), SchemaShape).optional(),
+    items: SchemaShape.optional(),
+    anyOf: z.array(SchemaShape).optional(),
+  }),
+);
+
+export interface Field {
+  readonly path: Path;
+  readonly label: string;
+  readonly help: string;
+  readonly kind: "text" | "integer" | "number" | "choice" | "switch" | "list" | "optional-group";
+  readonly nullable: boolean;
+  /** Value when the setting is left out; undefined when it must be given. */
+  readonly default: unknown;
+  readonly choices: readonly string[];
+  /** `1 … 4096`, for the help line. */
+  readonly limits: string;
+  /** Fields inside an optional group. */
+  readonly fields: readonly Field[];
+}
+
+const special: Record<string, string> = {
+  topP: "Top p",
+  topK: "Top k",
+  eps: "Epsilon",
+  beta1: "Beta 1",
+  beta2: "Beta 2",
+  demosPerStep: "Demonstrations per step",
+};
+/** `maxContextTokens` → "Max context tokens"; milliseconds say so. */
+export function labelOf(key: string): string {
+  if (special[key]) return special[key];
+  const words = key.replace(/Ms$/, " ms").replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
+
+function limitsOf(schema: Schema): string {
+  const low = schema.minimum ?? (schema.exclusiveMinimum === undefined ? undefined : `> ${schema.exclusiveMinimum}`);
+  const high = schema.maximum ?? (schema.exclusiveMaximum === undefined ? undefined : `< ${schema.exclusiveMaximum}`);
+  if (low !== undefined && high !== undefined && Number(high) < Number.MAX_SAFE_INTEGER) return `${low} … ${high}`;
+  return low === undefined ? "" : typeof low === "string" ? low : `≥ ${low}`;
+}
+
+function kindOf(schema: Schema): Field["kind"] {
+  if (schema.enum) return "choice";
+  if (schema.properties) return "optional-group";
+  if (schema.type === "boolean") return "switch";
+  if (schema.type === "integer") return "integer";
+  if (schema.type === "number") return "number";
+  return schema.type === "array" ? "list" : "text";
+}
+
+function fieldsOf(schema: Schema, path: Path): Field[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, property]): Field[] => {
+    const own = [...path, key];
+    const inner = property.anyOf?.find((each) => each.type !== "null") ?? property;
+    const nullable = property.anyOf !== undefined;
+    if (inner.properties && !nullable) return fieldsOf(inner, own);
+    if (inner.type === "array" && inner.items?.properties) return [];
+    return [
+      {
+        path: own,
+        label: labelOf(key),
+        help: property.description ?? "",
+        kind: kindOf(inner),
+        nullable,
+        default: property.default,
+        choices: inner.enum ?? [],
+        limits: limitsOf(inner),
+        fields: inner.properties ? fieldsOf(inner, own) : [],
+      },
+    ];
+  });
+}
+
+const root = SchemaShape.parse(z.toJSONSchema(RunConfig, { io: "input" }));
+const all = fieldsOf(root, []).filter((field) => field.path[0] !== "version");
+const under = (...prefixes: string[]): Field[] =>
+  all.filter((field) => prefixes.some((prefix) => field.path.join(".").startsWith(prefix)));
+
+/** Fields of one task set; `path` is relative to `taskSets[i]`. */
+export const taskSetFields: readonly Field[] = fieldsOf(root.properties?.taskSets?.items ?? {}, []);
+
+export interface Section {
+  readonly id: string;
+  readonly title: string;
+  readonly groups: readonly { readonly title: string; readonly fields: readonly Field[] }[];
+}
+export const sections: readonly Section[] = [
+  {
+    id: "task",
+    title: "Task",
+    groups: [
+      { title: "Run", fields: under("name", "project", "tags", "kind", "seed", "stepSource") },
+      { title: "Agent", fields: under("agent.").filter((field) => field.path[1] !== "sampling") },
+      { title: "Sampling", fields: under("agent.sampling") },
+      { title: "Held-out evaluation", fields: under("evaluation.") },
+    ],
+  },
+  {
+    id: "model",
+    title: "Model and backend",
+    groups: [
+      { title: "Model", fields: under("model.") },
+      { title: "Backend", fields: under("backend.") },
+    ],
+  },
+  { id: "algorithm", title: "Algorithm", groups: [{ title: "", fields: under("algorithm.") }] },
+  {
+    id: "resources",
+    title: "Resources",
+    groups: [
+      { title: "Dispatcher", fields: under("dispatcher.") },
+      { title: "Checkpoints", fields: under("checkpoints.") },
+      { title: "Budget", fields: under("budget.") },
+    ],
+  },
+];
+
+/** Labels of nested stage settings need their parent to be understood. */
+export const fieldLabel = (field: Field): string => {
+  const parent = field.path.at(-2);
+  if (parent === "bounds") return `${field.label} at once`;
+  if (parent === "stageTimeoutMs") return `${field.label} deadline, ms`;
+  return field.label;
+};

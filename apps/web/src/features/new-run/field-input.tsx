@@ -1,0 +1,127 @@
+"use client";
+import { type JSX, useState } from "react";
+import { join } from "../../design/join.ts";
+import type { Field } from "./config-fields.ts";
+
+export const inputClass =
+  "h-8 w-full min-w-0 rounded-md border border-g4 bg-g0 px-2 text-g9 placeholder:text-g6 hover:border-g5 focus:border-accent aria-[invalid=true]:border-failed disabled:bg-g2 disabled:text-g7";
+
+interface InputProps {
+  readonly id: string;
+  readonly field: Field;
+  /** What the text sets; undefined = left to the default. */
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  readonly invalid: boolean;
+  readonly disabled: boolean;
+  readonly describedBy: string;
+  /** Names from the server's catalogue, when this field names one. */
+  readonly options: readonly string[] | null;
+}
+
+const shown = (value: unknown): string =>
+  value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+const defaultText = (field: Field): string =>
+  field.default === undefined ? "required" : field.default === null ? "none" : shown(field.default);
+
+export function FieldInput(props: InputProps): JSX.Element {
+  const { id, field, value, onChange, invalid, disabled, describedBy } = props;
+  const common = { id, disabled, "aria-invalid": invalid, "aria-describedby": describedBy };
+  const choices = props.options ?? (field.kind === "choice" ? field.choices : null);
+  if (choices) {
+    const current = typeof value === "string" ? value : "";
+    return (
+      <select
+        {...common}
+        className={inputClass}
+        value={current}
+        onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
+      >
+        <option value="">{field.default === undefined ? "Choose" : `${defaultText(field)} (default)`}</option>
+        {[...new Set([...choices, ...(current ? [current] : [])])].map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  if (field.kind === "switch") {
+    const effective = typeof value === "boolean" ? value : field.default === true;
+    return (
+      <span className="flex h-8 items-center gap-2">
+        <input
+          {...common}
+          type="checkbox"
+          checked={effective}
+          onChange={(event) => onChange(event.target.checked === field.default ? undefined : event.target.checked)}
+          className="size-4 accent-accent"
+        />
+        <span className={value === undefined ? "text-g7" : undefined}>{effective ? "yes" : "no"}</span>
+      </span>
+    );
+  }
+  if (field.kind === "list") return <ListInput {...props} />;
+  return <TextInput {...props} />;
+}
+
+/** Numbers are kept as typed until they read as one, so that half a number is an error beside the field, not lost. */
+function TextInput({ id, field, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+  const numeric = field.kind === "integer" || field.kind === "number";
+  const [draft, setDraft] = useState<{ readonly text: string; readonly for: unknown } | null>(null);
+  const text = draft && Object.is(draft.for, value) ? draft.text : shown(value);
+  const change = (next: string) => {
+    const trimmed = next.trim();
+    const number = Number(trimmed);
+    const parsed =
+      trimmed === ""
+        ? undefined
+        : numeric
+          ? /^null$/i.test(trimmed)
+            ? null
+            : Number.isFinite(number)
+              ? number
+              : next
+          : next;
+    setDraft({ text: next, for: parsed });
+    onChange(parsed);
+  };
+  return (
+    <input
+      id={id}
+      disabled={disabled}
+      aria-invalid={invalid}
+      aria-describedby={describedBy}
+      inputMode={numeric ? "decimal" : undefined}
+      value={text}
+      placeholder={defaultText(field)}
+      onChange={(event) => change(event.target.value)}
+      className={join(inputClass, numeric && "num text-sm")}
+    />
+  );
+}
+
+function ListInput({ id, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+  const list = Array.isArray(value) ? value.map(String) : [];
+  const [draft, setDraft] = useState<{ readonly text: string; readonly for: string } | null>(null);
+  const joined = list.join(", ");
+  return (
+    <input
+      id={id}
+      disabled={disabled}
+      aria-invalid={invalid}
+      aria-describedby={describedBy}
+      value={draft?.for === joined ? draft.text : joined}
+      placeholder="none, or words with commas"
+      onChange={(event) => {
+        const items = event.target.value
+          .split(",")
+          .map((item) => item.trim())
+          .filter(Boolean);
+        setDraft({ text: event.target.value, for: items.join(", ") });
+        onChange(items.length > 0 ? items : undefined);
+      }}
+      className={inputClass}
+    />
+  );
+}

@@ -1,0 +1,224 @@
+"use client";
+import type { Catalogue } from "@rolldeck/contracts/api/system";
+import { presets } from "@rolldeck/contracts/presets";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useRouter } from "next/navigation";
+import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+import { type JSX, useMemo, useRef } from "react";
+import { problemOf } from "../../api/problem.ts";
+import { idempotencyKey, useTRPC, useTRPCClient } from "../../api/query-provider.tsx";
+import { Button } from "../../design/button.tsx";
+import { Chip } from "../../design/chip.tsx";
+import { ErrorBanner } from "../../design/error-banner.tsx";
+import { join } from "../../design/join.ts";
+import { Kbd } from "../../design/kbd.tsx";
+import { Skeleton } from "../../design/skeleton.tsx";
+import { Tabs } from "../../design/tabs.tsx";
+import { useKeys } from "../shell/keys.ts";
+import { useCrumbs } from "../shell/page-header.ts";
+import type { FormState, Issue } from "./config-field.tsx";
+import { parseConfigText, setInText, valueAt } from "./config-text.ts";
+import { FormSections } from "./form-sections.tsx";
+import { IssueSummary } from "./issue-summary.tsx";
+import { RunRail } from "./run-rail.tsx";
+import { useConfigCheck } from "./use-config-check.ts";
+import { isPreset, useDraft } from "./use-draft.ts";
+import { YamlEditor } from "./yaml-editor.tsx";
+
+const byPath = (issues: readonly Issue[]): Map<string, Issue[]> => {
+  const map = new Map<string, Issue[]>();
+  for (const issue of issues) map.set(issue.path, [...(map.get(issue.path) ?? []), issue]);
+  return map;
+};
+const noIssues: readonly Issue[] = [];
+
+export function NewRunPage(): JSX.Element {
+  const trpc = useTRPC();
+  const client = useTRPCClient();
+  const queries = useQueryClient();
+  const router = useRouter();
+  const [view, setView] = useQueryStates({
+    from: parseAsString,
+    preset: parseAsString,
+    view: parseAsStringLiteral(["form", "yaml"]).withDefault("form"),
+  });
+  const { draft, restored, error: sourceError, setText, choosePreset, discard } = useDraft(view.from, view.preset);
+  const catalogue = useQuery(trpc.catalogue.get.queryOptions(undefined, { staleTime: 60_000 }));
+  const text = draft?.text ?? "";
+  const parsed = useMemo(() => parseConfigText(text), [text]);
+  const { check, checking, error: checkError } = useConfigCheck(draft ? parsed.value : null);
+  const summary = useRef<HTMLDivElement>(null);
+  const key = useRef<{ readonly text: string; readonly value: string } | null>(null);
+  useCrumbs([
+    { label: "Runs", href: "/runs" },
+    { label: "New run", href: "/runs/new" },
+  ]);
+
+  const launch = useMutation({
+    mutationFn: () => {
+      // The same text keeps its key, so a second press or a retry after a lost answer launches nothing twice.
+      if (key.current?.text !== text) key.current = { text, value: crypto.randomUUID() };
+      return client.runs.launch.mutate({ config: parsed.value }, { context: { [idempotencyKey]: key.current.value } });
+    },
+    onSuccess: ({ runId }) => {
+      discard();
+      void queries.invalidateQueries(trpc.runs.list.infiniteQueryFilter());
+      router.push(`/runs/${runId}`);
+    },
+    onError: () => summary.current?.focus(),
+  });
+  const refused = launch.error
+    ? problemOf(launch.error).errors.map((issue) => ({ ...issue, fix: issue.fix ?? null }))
+    : noIssues;
+  const issues: readonly Issue[] = parsed.value
+    ? check && !check.ok
+      ? check.issues
+      : launch.isError
+        ? refused
+        : noIssues
+    : noIssues;
+  const blocked = draft === null || parsed.error !== null || (check !== undefined && !check.ok);
+  const submit = () => {
+    if (launch.isPending || launch.isSuccess) return;
+    if (blocked) summary.current?.focus();
+    else launch.mutate();
+  };
+  useKeys("New run", [
+    { keys: "mod+Enter", label: "Launch once", run: submit },
+    { keys: "1", label: "Form", run: () => void setView({ view: null }) },
+    { keys: "2", label: "YAML", run: () => void setView({ view: "yaml" }) },
+  ]);
+
+  const backendName = valueAt(parsed.value, ["backend", "name"]) ?? "gpu-worker";
+  const form: FormState = {
+    value: parsed.value,
+    set: (path, value) => setText(setInText(text, path, value)),
+    issues: byPath(issues),
+    warnings: byPath(check?.warnings ?? noIssues),
+    locked: parsed.error !== null,
+    options: useMemo(() => optionsOf(catalogue.data, backendName), [catalogue.data, backendName]),
+    unsupported: useMemo(
+      () =>
+        new Map(
+          catalogue.data?.backends
+            .find((backend) => backend.name === backendName)
+            ?.unsupported.map((each) => [each.path, each.reason]) ?? [],
+        ),
+      [catalogue.data, backendName],
+    ),
+  };
+
+  return (
+    <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_320px] grid-rows-[auto_minmax(0,1fr)] min-[1700px]:grid-cols-[minmax(0,1fr)_400px]">
+      <header className="col-span-2 flex min-h-14 items-center gap-3 border-b border-g3 px-4">
+        <h1 className="text-xl font-semibold">New run</h1>
+        {restored && (
+          <Chip title="Kept in this browser while you typed">
+            draft restored
+            <button type="button" className="hover:underline" onClick={() => choosePreset("quickstart")}>
+              · discard
+            </button>
+          </Chip>
+        )}
+        <span className="flex-1" />
+        <span className="text-sm text-g7" aria-live="polite" data-testid="check-state">
+          {parsed.error
+            ? "YAML can't be read"
+            : checkError
+              ? "not checked"
+              : checking
+                ? "checking"
+                : check?.ok
+                  ? "no errors"
+                  : check
+                    ? `${check.issues.length} ${check.issues.length === 1 ? "error" : "errors"}`
+                    : ""}
+        </span>
+        <Button look="primary" onClick={submit} disabled={draft === null || launch.isPending || launch.isSuccess}>
+          {launch.isPending || launch.isSuccess ? "Launching" : "Launch run"}
+          <span className="mono text-xs opacity-75">⌘↵</span>
+        </Button>
+      </header>
+      <div className="min-h-0 min-w-0 overflow-auto">
+        <div className="flex max-w-[1080px] flex-col gap-5 p-4">
+          {sourceError && <ErrorBanner error={sourceError} doing="read the run to clone" />}
+          {checkError !== null && <ErrorBanner error={checkError} doing="check the config" />}
+          {launch.error && refused.length === 0 && (
+            <ErrorBanner error={launch.error} doing="launch this run" onRetry={() => launch.mutate()} />
+          )}
+          <IssueSummary
+            ref={summary}
+            issues={issues}
+            parseError={parsed.error}
+            onShowForm={() => void setView({ view: null })}
+          />
+          <section aria-label="Presets">
+            <h2 className="mb-1 text-sm text-g7">Start from a preset</h2>
+            <ul className="border-y border-g3">
+              {Object.entries(presets).map(([name, preset]) => {
+                const here = draft?.source?.label === `preset ${name}`;
+                return (
+                  <li key={name} className="border-b border-g2 last:border-b-0">
+                    <button
+                      type="button"
+                      aria-pressed={here}
+                      data-preset={name}
+                      onClick={() => isPreset(name) && choosePreset(name)}
+                      className={join(
+                        "flex w-full items-baseline gap-4 px-2 py-1.5 text-left",
+                        here ? "bg-accent-soft" : "hover:bg-g1",
+                      )}
+                    >
+                      <span className="w-56 shrink-0 font-medium">{preset.title}</span>
+                      <span className="text-g8">{preset.summary}</span>
+                    </button>
+                  </li>
+                );
+              })}
+            </ul>
+          </section>
+          <div className="border-b border-g3">
+            <Tabs
+              label="Edit as"
+              items={[
+                { value: "form", label: "Form" },
+                { value: "yaml", label: "YAML" },
+              ]}
+              value={view.view}
+              onChange={(next) => void setView({ view: next })}
+            />
+          </div>
+          <div role="tabpanel" id={`panel-${view.view}`} aria-labelledby={`tab-${view.view}`}>
+            {!draft ? (
+              <Skeleton className="h-96" />
+            ) : view.view === "yaml" ? (
+              <YamlEditor text={text} onChange={setText} error={parsed.error} />
+            ) : (
+              <FormSections form={form} catalogue={catalogue.data} />
+            )}
+          </div>
+        </div>
+      </div>
+      <aside aria-label="This run" className="min-h-0 overflow-auto border-l border-g3 p-4">
+        <RunRail check={parsed.error ? undefined : check} source={draft?.source ?? null} value={parsed.value} />
+        <p className="mt-5 flex items-center gap-1.5 text-xs text-g7">
+          <Kbd>⌘↵</Kbd> launches once; the draft is kept in this browser.
+        </p>
+      </aside>
+    </div>
+  );
+}
+
+type CatalogueData = Pick<Catalogue, "taskSets" | "models" | "backends" | "dispatchers" | "dialects"> | undefined;
+function optionsOf(catalogue: CatalogueData, backendName: unknown): Map<string, readonly string[]> {
+  if (!catalogue) return new Map();
+  const names = (list: readonly { readonly name: string }[]) => list.map((each) => each.name);
+  return new Map<string, readonly string[]>([
+    ["taskSets[].name", names(catalogue.taskSets)],
+    ["model.name", names(catalogue.models)],
+    ["backend.name", names(catalogue.backends)],
+    ["dispatcher.name", names(catalogue.dispatchers)],
+    ["agent.dialect", catalogue.dialects],
+    ["algorithm.loss", catalogue.backends.find((backend) => backend.name === backendName)?.losses ?? []],
+  ]);
+}

@@ -1,0 +1,91 @@
+/** One event as a line a person reads: a sentence and how serious it is. Pure. */
+import { endingRule } from "@rolldeck/contracts/endings";
+import type { EventBody } from "@rolldeck/contracts/events";
+import { formatBytes, formatCount, formatNumber, shortenId } from "../../format/numbers.ts";
+import { formatDuration } from "../../format/times.ts";
+
+export interface EventLine {
+  readonly text: string;
+  readonly level: "info" | "warning" | "error";
+  readonly rolloutId?: string;
+}
+const info = (text: string, rolloutId?: string): EventLine => ({
+  text,
+  level: "info",
+  ...(rolloutId ? { rolloutId } : {}),
+});
+const reasoned = (text: string, reason: string | null): string => (reason ? `${text}: ${reason}` : text);
+const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+function rolloutStatus(body: Extract<EventBody, { type: "rollout-status" }>): EventLine {
+  const who = `rollout ${shortenId(body.rolloutId)}${body.attempt > 1 ? ` attempt ${body.attempt}` : ""}`;
+  if (body.state !== "settled")
+    return {
+      ...info(reasoned(`${who} ${body.state} in ${body.stage}`, body.reason), body.rolloutId),
+      level: body.reason ? "warning" : "info",
+    };
+  const ending = body.ending ? endingRule(body.ending).label : "settled";
+  const reward = body.reward === null ? "" : `, reward ${formatNumber(body.reward)}`;
+  return {
+    text: reasoned(`${who} ${ending}${reward}`, body.outcome === "completed" ? null : body.reason),
+    level: body.outcome === "failed" ? "error" : "info",
+    rolloutId: body.rolloutId,
+  };
+}
+
+export function describeEvent(body: EventBody): EventLine {
+  switch (body.type) {
+    case "run-created":
+      return info(`run “${body.name}” created`);
+    case "run-status":
+      return {
+        text: reasoned(`run ${body.from} → ${body.to}`, body.reason),
+        level: body.to === "failed" ? "error" : "info",
+      };
+    case "boot-progress":
+      return info(
+        `${body.phase}: ${body.message}${body.done === null ? "" : ` (${formatCount(body.done)}${body.total === null ? "" : ` of ${formatCount(body.total)}`}${body.unit ? ` ${body.unit}` : ""})`}`,
+      );
+    case "step-created":
+      return info(
+        `${body.purpose === "train" ? "step" : "evaluation of version"} ${body.step} created: ${plural(body.groups, "group")}, ${plural(body.rollouts, "rollout")}`,
+      );
+    case "step-status":
+      return {
+        text: reasoned(`${body.purpose} step ${body.step} ${body.from} → ${body.to}`, body.reason),
+        level: body.to === "failed" ? "error" : "info",
+      };
+    case "rollout-status":
+      return rolloutStatus(body);
+    case "rollouts-moved":
+      return info(`${plural(body.rolloutIds.length, "rollout")} ${body.state} in ${body.stage}`);
+    case "turn-sampled":
+      return info(
+        `rollout ${shortenId(body.rolloutId)} turn ${body.turn}: ${plural(body.sampledTokens, "token")} in ${formatDuration(body.sampleMs)}${body.calls.length > 0 ? `, calls ${body.calls.join(", ")}` : ""}${body.stopReason === "length" ? ", cut by length" : ""}`,
+        body.rolloutId,
+      );
+    case "tools-ended":
+      return {
+        text: `rollout ${shortenId(body.rolloutId)} turn ${body.turn}: tools ended in ${formatDuration(body.durationMs)}${body.errors > 0 ? `, ${plural(body.errors, "error")}` : ""}`,
+        level: body.errors > 0 ? "warning" : "info",
+        rolloutId: body.rolloutId,
+      };
+    case "version-serving":
+      return info(`version ${body.version} serves`);
+    case "checkpoint-saved":
+      return info(
+        `checkpoint ${body.name} of version ${body.version} saved${body.bytes === null ? "" : `, ${formatBytes(body.bytes)}`}`,
+      );
+    case "model-adopted":
+      return {
+        text: `model adopted after a restart${body.checkpoint ? ` from ${body.checkpoint}` : ""}, ${plural(body.replayed, "step")} replayed`,
+        level: "warning",
+      };
+    case "metrics-written":
+      return info(`metrics of step ${body.step} written (${body.names})`);
+    case "batch-requested":
+      return info(`outside trainer asks for a batch for step ${body.step}: ${plural(body.groups, "group")}`);
+    case "note":
+      return { text: body.message, level: body.level };
+  }
+}

@@ -1,0 +1,77 @@
+"use client";
+/**
+ * Keeps a run's page true to its event log: events patch what they fully describe (matrix cells, boot progress) and
+ * invalidate what they only hint at (metrics, detail). Bursts are applied together, a few times a second. While frozen,
+ * events wait; unfreezing applies all of them.
+ */
+import type { RunDetail } from "@rolldeck/contracts/api/runs";
+import type { RunEvent } from "@rolldeck/contracts/events";
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { useTRPC } from "../../api/query-provider.tsx";
+import { useRunEvents } from "../../live/live-provider.tsx";
+import { useThrottled } from "../../live/throttle.ts";
+import { patchMatrix } from "./patch-matrix.ts";
+
+const applyMs = 250;
+const refetchMs = 1_000;
+const keptEvents = 2_000;
+const detailTypes = new Set([
+  "run-status",
+  "step-created",
+  "step-status",
+  "version-serving",
+  "checkpoint-saved",
+  "model-adopted",
+  "metrics-written",
+]);
+
+export interface RunFeed {
+  /** Events that came while the page is open, oldest first, at most 2,000. */
+  readonly events: readonly RunEvent[];
+}
+
+export function useRunFeed(runId: string, head: number | null, frozen: boolean): RunFeed {
+  const trpc = useTRPC();
+  const client = useQueryClient();
+  const [events, setEvents] = useState<readonly RunEvent[]>([]);
+  const waiting = useRef<RunEvent[]>([]);
+
+  const refetchDetail = useThrottled(() => void client.invalidateQueries(trpc.runs.get.queryFilter({ runId })), 500);
+  const refetchMetrics = useThrottled(() => void client.invalidateQueries(trpc.runs.metrics.pathFilter()), refetchMs);
+  const refetchMatrix = useThrottled(() => void client.invalidateQueries(trpc.runs.matrix.pathFilter()), refetchMs);
+
+  const apply = useThrottled(() => {
+    const batch = waiting.current;
+    if (frozen || batch.length === 0) return;
+    waiting.current = [];
+    setEvents((known) => [...known, ...batch].slice(-keptEvents));
+    client.setQueriesData(trpc.runs.matrix.pathFilter(), (matrix: Parameters<typeof patchMatrix>[0] | undefined) =>
+      matrix?.runId === runId ? patchMatrix(matrix, batch) : matrix,
+    );
+    const boot = batch.findLast((event) => event.body.type === "boot-progress")?.body;
+    if (boot?.type === "boot-progress")
+      client.setQueryData(trpc.runs.get.queryKey({ runId }), (run: RunDetail | undefined) =>
+        run ? { ...run, boot } : run,
+      );
+    if (batch.some((event) => detailTypes.has(event.body.type))) refetchDetail();
+    if (batch.some((event) => event.body.type === "metrics-written")) refetchMetrics();
+    if (batch.some((event) => event.body.type === "step-created" || event.body.type === "step-status")) refetchMatrix();
+  }, applyMs);
+
+  useRunEvents(
+    runId,
+    head,
+    useCallback(
+      (fresh: readonly RunEvent[]) => {
+        waiting.current.push(...fresh);
+        apply();
+      },
+      [apply],
+    ),
+  );
+  useEffect(() => {
+    if (!frozen) apply();
+  }, [frozen, apply]);
+  return { events };
+}

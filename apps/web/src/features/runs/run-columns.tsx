@@ -1,0 +1,133 @@
+"use client";
+import type { RunSummary } from "@rolldeck/contracts/api/runs";
+import { createColumnHelper } from "@tanstack/react-table";
+import Link from "next/link";
+import { runColour } from "../../charts/run-colour.ts";
+import { Sparkline } from "../../charts/sparkline.tsx";
+import { Chip } from "../../design/chip.tsx";
+import { StatusMark, statusLooks } from "../../design/status-mark.tsx";
+import { TimeAgo, useNow } from "../../design/time-ago.tsx";
+import { formatCount, formatExact, formatFraction, formatNumber } from "../../format/numbers.ts";
+import { formatDuration } from "../../format/times.ts";
+
+declare module "@tanstack/react-table" {
+  interface ColumnMeta<TData, TValue> {
+    readonly width: number;
+    readonly right?: boolean;
+    /** Grows with the page. */
+    readonly grow?: boolean;
+  }
+}
+const column = createColumnHelper<RunSummary>();
+
+function Took({ run }: { run: RunSummary }) {
+  const now = useNow();
+  if (!run.startedAt) return <>n/a</>;
+  const end = run.endedAt ? Date.parse(run.endedAt) : now;
+  return <>{formatDuration(Math.max(0, end - Date.parse(run.startedAt)))}</>;
+}
+
+export const runColumns = [
+  column.accessor("status", {
+    header: "Status",
+    meta: { width: 128 },
+    cell: ({ row }) => <StatusMark status={row.original.status} withLabel />,
+  }),
+  column.accessor("name", {
+    header: "Name",
+    meta: { width: 240, grow: true },
+    cell: ({ row: { original: run } }) => (
+      <span className="flex min-w-0 items-center gap-2">
+        <span
+          aria-hidden="true"
+          className="h-3 w-[3px] shrink-0 rounded-full"
+          style={{ background: runColour(run.runId) }}
+        />
+        <Link
+          href={`/runs/${run.runId}`}
+          tabIndex={-1}
+          className="truncate font-medium hover:text-accent-text"
+          title={run.name}
+        >
+          {run.name}
+        </Link>
+        {run.tags.slice(0, 3).map((tag) => (
+          <Chip key={tag} title={`tag ${tag}`} className="max-w-[96px] shrink-0">
+            <span className="truncate">{tag}</span>
+          </Chip>
+        ))}
+        {run.reason && run.status !== "completed" && (
+          <span
+            className="min-w-0 truncate text-sm"
+            title={run.reason}
+            style={{ color: run.status === "failed" ? statusLooks.failed.colour : "var(--g7)" }}
+          >
+            {run.reason}
+          </span>
+        )}
+      </span>
+    ),
+  }),
+  column.accessor("model", { header: "Model", meta: { width: 104 } }),
+  column.accessor((run) => run.taskSets.join(", "), { id: "taskSets", header: "Task", meta: { width: 104 } }),
+  column.accessor("backend", { header: "Backend", meta: { width: 104 } }),
+  column.accessor("step", {
+    header: "Step",
+    meta: { width: 116, right: true },
+    cell: ({ row: { original: run } }) => (
+      <span className="flex items-center justify-end gap-2">
+        <span aria-hidden="true" className="h-1 w-8 overflow-hidden rounded-full bg-g3">
+          <span
+            className="block h-full bg-g7"
+            style={{ width: `${Math.min(100, (run.step / Math.max(1, run.steps)) * 100)}%` }}
+          />
+        </span>
+        <span className="num">
+          {formatCount(run.step)}
+          <span className="text-g7">/{formatCount(run.steps)}</span>
+        </span>
+      </span>
+    ),
+  }),
+  column.accessor("reward", {
+    header: "Reward",
+    meta: { width: 156, right: true },
+    cell: ({ row: { original: run } }) => (
+      <span className="flex items-center justify-end gap-2">
+        <Sparkline values={run.rewardSeries} colour={runColour(run.runId)} />
+        <span className="num w-12 text-right">{formatNumber(run.reward)}</span>
+      </span>
+    ),
+  }),
+  column.accessor("success", {
+    header: "Success",
+    meta: { width: 76, right: true },
+    cell: ({ getValue }) => formatFraction(getValue()),
+  }),
+  column.accessor("logprobGap", {
+    header: "Log-prob gap",
+    meta: { width: 100, right: true },
+    cell: ({ getValue }) => formatNumber(getValue()),
+  }),
+  column.accessor("sampledTokens", {
+    header: "Tokens",
+    meta: { width: 76, right: true },
+    cell: ({ getValue }) => <span title={`${formatExact(getValue())} sampled tokens`}>{formatCount(getValue())}</span>,
+  }),
+  column.display({
+    id: "took",
+    header: "Took",
+    meta: { width: 96, right: true },
+    cell: ({ row }) => <Took run={row.original} />,
+  }),
+  column.accessor("createdAt", {
+    header: "Created",
+    meta: { width: 96, right: true },
+    cell: ({ getValue }) => <TimeAgo at={getValue()} />,
+  }),
+];
+export const sortable: Readonly<Record<string, "createdAt" | "name" | "reward">> = {
+  name: "name",
+  reward: "reward",
+  createdAt: "createdAt",
+};

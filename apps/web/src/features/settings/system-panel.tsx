@@ -1,0 +1,185 @@
+"use client";
+import type { SystemState } from "@rolldeck/contracts/api/system";
+import type { JSX } from "react";
+import { Chip, type ChipTone } from "../../design/chip.tsx";
+import { Facts } from "../../design/facts.tsx";
+import { Table, Td, Th } from "../../design/table.tsx";
+import { TimeAgo } from "../../design/time-ago.tsx";
+import { formatBytes, formatCount, shortenId } from "../../format/numbers.ts";
+import { formatDuration } from "../../format/times.ts";
+
+type GpuWorker = SystemState["gpuWorkers"][number];
+const gpuTones: Record<GpuWorker["state"], ChipTone> = {
+  installing: "running",
+  starting: "running",
+  ready: "done",
+  lost: "paused",
+  absent: "neutral",
+  failed: "failed",
+};
+const gpuMarks: Record<GpuWorker["state"], string> = {
+  installing: "◐",
+  starting: "◐",
+  ready: "●",
+  lost: "‖",
+  absent: "○",
+  failed: "▲",
+};
+const resourceWords: Record<string, string> = {
+  sandbox: "Sandboxes",
+  initSlot: "Init slots",
+  runSlot: "Run slots",
+  gradeSlot: "Grading slots",
+  gpu: "GPUs",
+};
+
+const health = (ok: boolean): JSX.Element => <Chip tone={ok ? "done" : "failed"}>{ok ? "● ok" : "▲ no answer"}</Chip>;
+
+export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
+  return (
+    <>
+      <section aria-label="System" className="flex flex-col gap-2">
+        <h2 className="text-lg font-semibold">System</h2>
+        <Facts
+          rows={[
+            [
+              "Version",
+              <span key="version" className="num">
+                {state.version}
+              </span>,
+            ],
+            [
+              "Database",
+              <span key="database" className="inline-flex items-center gap-2">
+                {state.database.kind === "embedded" ? "Postgres, embedded" : "Postgres, external"}{" "}
+                {health(state.database.ok)}
+              </span>,
+            ],
+            [
+              "Queue",
+              <span key="queue" className="inline-flex items-center gap-2">
+                {state.queue.kind === "redis" ? "Redis" : "the same Postgres"} {health(state.queue.ok)}
+              </span>,
+            ],
+          ]}
+        />
+      </section>
+      <section aria-label="GPU workers">
+        <h2 className="mb-1 text-lg font-semibold">GPU workers</h2>
+        {state.gpuWorkers.length === 0 ? (
+          <p className="text-g8">
+            None is known. <code className="mono">npm start</code> starts one;{" "}
+            <code className="mono">npx rolldeck doctor</code> says what it misses.
+          </p>
+        ) : (
+          <Table label="GPU workers">
+            <thead>
+              <tr>
+                <Th>Name</Th>
+                <Th>State</Th>
+                <Th>Message</Th>
+                <Th>Device</Th>
+                <Th>Boot</Th>
+                <Th right>Seen</Th>
+              </tr>
+            </thead>
+            <tbody>
+              {state.gpuWorkers.map((worker) => (
+                <tr key={worker.name}>
+                  <Td>{worker.name}</Td>
+                  <Td>
+                    <Chip tone={gpuTones[worker.state]}>
+                      {gpuMarks[worker.state]} {worker.state}
+                    </Chip>
+                  </Td>
+                  <Td className="text-sm">
+                    {worker.message}
+                    {worker.done !== null && worker.total !== null && (
+                      <span className="num text-g7">
+                        {" "}
+                        {worker.unit === "bytes" ? formatBytes(worker.done) : formatCount(worker.done)} of{" "}
+                        {worker.unit === "bytes"
+                          ? formatBytes(worker.total)
+                          : `${formatCount(worker.total)} ${worker.unit ?? ""}`}
+                        , {formatDuration(worker.elapsedMs)}
+                      </span>
+                    )}
+                  </Td>
+                  <Td>{worker.device ?? "n/a"}</Td>
+                  <Td className="mono text-sm">{worker.bootId ? shortenId(worker.bootId) : "n/a"}</Td>
+                  <Td right>
+                    <TimeAgo at={worker.lastSeenAt} />
+                  </Td>
+                </tr>
+              ))}
+            </tbody>
+          </Table>
+        )}
+      </section>
+      <div className="grid grid-cols-2 gap-8">
+        <section aria-label="Workers">
+          <h2 className="mb-1 text-lg font-semibold">Workers</h2>
+          {state.workers.length === 0 ? (
+            <p className="text-g8">No worker process reports: runs stay queued until one does.</p>
+          ) : (
+            <Table label="Workers">
+              <thead>
+                <tr>
+                  <Th>Worker</Th>
+                  <Th right>Stages</Th>
+                  <Th right>Seen</Th>
+                </tr>
+              </thead>
+              <tbody>
+                {state.workers.map((worker) => (
+                  <tr key={worker.workerId} className={worker.alive ? undefined : "text-g7"}>
+                    <Td>
+                      <span className={worker.alive ? "text-done" : "text-failed"}>{worker.alive ? "●" : "▲"}</span>{" "}
+                      <span className="mono text-sm" title={worker.workerId}>
+                        {shortenId(worker.workerId, 8)}
+                      </span>
+                    </Td>
+                    <Td right>{formatCount(worker.stages)}</Td>
+                    <Td right>
+                      <TimeAgo at={worker.lastSeenAt} />
+                    </Td>
+                  </tr>
+                ))}
+              </tbody>
+            </Table>
+          )}
+        </section>
+        <section aria-label="Pools">
+          <h2 className="mb-1 text-lg font-semibold">Pools</h2>
+          <Table label="Pools">
+            <thead>
+              <tr>
+                <Th>Resource</Th>
+                <Th>Use</Th>
+                <Th right>Held</Th>
+                <Th right>Size</Th>
+              </tr>
+            </thead>
+            <tbody>
+              {state.pools.map((pool) => (
+                <tr key={pool.resource}>
+                  <Td>{resourceWords[pool.resource] ?? pool.resource}</Td>
+                  <Td className="w-32">
+                    <span aria-hidden="true" className="block h-1.5 overflow-hidden rounded-full bg-g3">
+                      <span
+                        className="block h-full bg-g7"
+                        style={{ width: `${pool.size > 0 ? (pool.used / pool.size) * 100 : 0}%` }}
+                      />
+                    </span>
+                  </Td>
+                  <Td right>{formatCount(pool.used)}</Td>
+                  <Td right>{formatCount(pool.size)}</Td>
+                </tr>
+              ))}
+            </tbody>
+          </Table>
+        </section>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+"use client";
+import Link from "next/link";
+import { usePathname } from "next/navigation";
+import type { JSX } from "react";
+import { Icon, type IconName } from "../../design/icon.tsx";
+import { join } from "../../design/join.ts";
+import { useStored } from "./stored.ts";
+
+const places: readonly { readonly href: string; readonly label: string; readonly icon: IconName }[] = [
+  { href: "/runs", label: "Runs", icon: "runs" },
+  { href: "/compare", label: "Compare", icon: "compare" },
+  { href: "/settings", label: "Settings", icon: "settings" },
+];
+
+export function LeftRail(): JSX.Element {
+  const path = usePathname();
+  const [width, setWidth] = useStored("rail", "wide");
+  const narrow = width === "narrow";
+  return (
+    <nav
+      aria-label="Main"
+      className={join("flex shrink-0 flex-col border-r border-g3 bg-g1", narrow ? "w-12" : "w-40")}
+    >
+      <Link
+        href="/runs"
+        aria-label="Rolldeck"
+        className={join("flex h-11 items-center gap-2 font-semibold", narrow ? "justify-center" : "px-4")}
+      >
+        <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true" className="shrink-0">
+          <rect x="1" y="2" width="16" height="3" rx="1" fill="var(--g9)" />
+          <rect x="1" y="7.5" width="11" height="3" rx="1" fill="var(--accent)" />
+          <rect x="1" y="13" width="6" height="3" rx="1" fill="var(--g6)" />
+        </svg>
+        {!narrow && <span className="text-lg tracking-tight">Rolldeck</span>}
+      </Link>
+      <ul className="flex flex-1 flex-col gap-0.5 p-2">
+        {places.map((place) => {
+          const here = path === place.href || path.startsWith(`${place.href}/`);
+          return (
+            <li key={place.href}>
+              <Link
+                href={place.href}
+                title={narrow ? place.label : undefined}
+                aria-label={place.label}
+                aria-current={here ? "page" : undefined}
+                className={join(
+                  "flex h-8 items-center gap-2 rounded-md",
+                  narrow ? "justify-center" : "px-2",
+                  here ? "bg-g3 font-medium text-g9" : "text-g8 hover:bg-g2 hover:text-g9",
+                )}
+              >
+                <Icon name={place.icon} />
+                {!narrow && place.label}
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+      <button
+        type="button"
+        onClick={() => setWidth(narrow ? "wide" : "narrow")}
+        aria-label={narrow ? "Widen the rail" : "Narrow the rail"}
+        className={join(
+          "m-2 flex h-8 items-center gap-2 rounded-md text-g7 hover:bg-g2 hover:text-g9",
+          narrow ? "justify-center" : "px-2",
+        )}
+      >
+        <Icon name={narrow ? "expand" : "collapse"} />
+        {!narrow && <span className="text-sm">Narrow</span>}
+      </button>
+    </nav>
+  );
+}
