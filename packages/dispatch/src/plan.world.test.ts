@@ -4,11 +4,13 @@ import type { Action, ResourceCounts } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildConfig, counts } from "../testing/build-snapshot.ts";
+import { checkEnd } from "../testing/check-end.ts";
 import { type Chaos, calm } from "../testing/workers.ts";
 import { type RunSetup, World, type WorldSetup } from "../testing/world.ts";
-import type { RunRow } from "../testing/world-rows.ts";
-import { usedOf } from "../testing/world-rows.ts";
 import { dispatcherNames } from "./registry.ts";
+
+/** These take seconds alone, more on a busy machine. */
+const timeoutMs = 240_000;
 
 const upTo = (max: number) => fc.integer({ min: 1, max });
 const sandbox = fc.constantFrom("none" as const, "image" as const);
@@ -69,55 +71,47 @@ const someWorld = (chaos: fc.Arbitrary<Chaos>): fc.Arbitrary<WorldSetup> =>
       chaos,
       chaosMs: fc.integer({ min: 0, max: 900_000 }),
       runs: fc.constant(runs),
+      wishes: fc.constantFrom("exact" as const, "coarse" as const),
     }),
   );
 
-function checkEnd(run: RunRow): void {
-  const { groupPolicy } = run.config.algorithm;
-  assert.ok(run.rollouts.every(({ settledTimes, state }) => settledTimes === 1 && state === "settled"));
-  assert.ok(run.steps.every(({ state }) => state !== "gathering" && state !== "updating"));
-  for (const { attempt, purpose } of run.rollouts) {
-    assert.ok(attempt <= (groupPolicy === "wait" && purpose === "train" ? 9 : 3), `${attempt} attempts`);
-  }
-  for (const step of run.steps.filter(({ trained }) => trained)) {
-    assert.ok(run.rollouts.some(({ stepId, reward }) => stepId === step.stepId && reward !== null));
-  }
-}
+test(
+  "in a calm world every run does all of its steps, and every rollout ends at its first attempt",
+  () => {
+    fc.assert(
+      fc.property(someWorld(fc.constant(calm)), (setup) => {
+        const world = new World(setup);
+        world.runToEnd();
+        checkEnd(world);
+        for (const run of world.runs) {
+          const { kind, budget, evaluation } = run.config;
+          const nothing = kind === "evaluate" && evaluation.samples === 0;
+          assert.equal(run.status, nothing ? "failed" : "completed", run.endReason ?? "");
+          assert.ok(run.rollouts.every(({ outcome, attempt }) => outcome === "completed" && attempt === 1));
+          const trained = run.steps.filter((step) => step.trained).map(({ step }) => step);
+          assert.deepEqual(trained, kind === "train" ? Array.from({ length: budget.steps }, (_, at) => at + 1) : []);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  },
+  timeoutMs,
+);
 
-function checkAll(world: World): void {
-  for (const run of world.runs) checkEnd(run);
-  assert.deepEqual(usedOf(world.runs), counts(0), "every lease came back");
-}
-
-test("in a calm world every run does all of its steps, and every rollout ends at its first attempt", () => {
-  fc.assert(
-    fc.property(someWorld(fc.constant(calm)), (setup) => {
-      const world = new World(setup);
-      world.runToEnd();
-      checkAll(world);
-      for (const run of world.runs) {
-        const { kind, budget, evaluation } = run.config;
-        const nothing = kind === "evaluate" && evaluation.samples === 0;
-        assert.equal(run.status, nothing ? "failed" : "completed", run.endReason ?? "");
-        assert.ok(run.rollouts.every(({ outcome, attempt }) => outcome === "completed" && attempt === 1));
-        const trained = run.steps.filter((step) => step.trained).map(({ step }) => step);
-        assert.deepEqual(trained, kind === "train" ? Array.from({ length: budget.steps }, (_, at) => at + 1) : []);
-      }
-    }),
-    { numRuns: 60 },
-  );
-});
-
-test("whatever breaks, every run ends, every rollout settles once and every lease comes back", () => {
-  fc.assert(
-    fc.property(someWorld(someChaos), (setup) => {
-      const world = new World(setup);
-      world.runToEnd();
-      checkAll(world);
-    }),
-    { numRuns: 100 },
-  );
-});
+test(
+  "whatever breaks, every run ends, every rollout settles once and every lease comes back",
+  () => {
+    fc.assert(
+      fc.property(someWorld(someChaos), (setup) => {
+        const world = new World(setup);
+        world.runToEnd();
+        checkEnd(world);
+      }),
+      { numRuns: 80 },
+    );
+  },
+  timeoutMs,
+);
 
 type Asked = { readonly afterMs: number; readonly run: number; readonly what: "pause" | "resume" | "lose-backend" };
 const someAsked: fc.Arbitrary<Asked[]> = fc.array(
@@ -138,50 +132,58 @@ function ask(world: World, { run: at, what }: Asked): void {
   else if (run.status === "paused") world.ask(run, "queued");
 }
 
-test("pauses and lost backends at any moment change nothing about the end", () => {
-  fc.assert(
-    fc.property(someWorld(someChaos), someAsked, (setup, wishes) => {
-      const world = new World({ ...setup, chaosMs: Math.min(setup.chaosMs, 200_000) });
-      for (const wish of wishes) {
-        world.runFor(wish.afterMs);
-        ask(world, wish);
-      }
-      world.runFor(600_000);
-      assert.ok(
-        world.runs.every(({ status }) => status !== "pausing"),
-        "pausing comes to an end",
-      );
-      for (const run of world.runs) world.ask(run, "queued");
-      world.runToEnd();
-      checkAll(world);
-    }),
-    { numRuns: 60 },
-  );
-});
+test(
+  "pauses and lost backends at any moment change nothing about the end",
+  () => {
+    fc.assert(
+      fc.property(someWorld(someChaos), someAsked, (setup, wishes) => {
+        const world = new World({ ...setup, chaosMs: Math.min(setup.chaosMs, 200_000) });
+        for (const wish of wishes) {
+          world.runFor(wish.afterMs);
+          ask(world, wish);
+        }
+        world.runFor(600_000);
+        assert.ok(
+          world.runs.every(({ status }) => status !== "pausing"),
+          "pausing comes to an end",
+        );
+        for (const run of world.runs) world.ask(run, "queued");
+        world.runToEnd();
+        checkEnd(world);
+      }),
+      { numRuns: 40 },
+    );
+  },
+  timeoutMs,
+);
 
-test("stop reaches `stopped` at once from every state", () => {
-  fc.assert(
-    fc.property(someWorld(someChaos), someAsked, fc.nat({ max: 120_000 }), (setup, wishes, stopMs) => {
-      const world = new World(setup);
-      for (const wish of wishes.slice(0, 3)) {
-        world.runFor(wish.afterMs);
-        ask(world, wish);
-      }
-      world.runFor(stopMs);
-      const asked = world.runs.filter((run) => world.ask(run, run.status === "queued" ? "stopped" : "stopping"));
-      const at = world.clock.now;
-      world.reconcileDue();
-      assert.equal(world.clock.now, at);
-      assert.ok(asked.every(({ status }) => status === "stopped"));
-      checkAll(world);
-      // Workers that still act come too late.
-      world.runFor(600_000);
-      assert.ok(asked.every(({ status }) => status === "stopped"));
-      checkAll(world);
-    }),
-    { numRuns: 60 },
-  );
-});
+test(
+  "stop reaches `stopped` at once from every state",
+  () => {
+    fc.assert(
+      fc.property(someWorld(someChaos), someAsked, fc.nat({ max: 120_000 }), (setup, wishes, stopMs) => {
+        const world = new World(setup);
+        for (const wish of wishes.slice(0, 3)) {
+          world.runFor(wish.afterMs);
+          ask(world, wish);
+        }
+        world.runFor(stopMs);
+        const asked = world.runs.filter((run) => world.ask(run, run.status === "queued" ? "stopped" : "stopping"));
+        const at = world.clock.now;
+        world.reconcileDue();
+        assert.equal(world.clock.now, at);
+        assert.ok(asked.every(({ status }) => status === "stopped"));
+        checkEnd(world);
+        // Workers that still act come too late.
+        world.runFor(600_000);
+        assert.ok(asked.every(({ status }) => status === "stopped"));
+        checkEnd(world);
+      }),
+      { numRuns: 40 },
+    );
+  },
+  timeoutMs,
+);
 
 describe("one full run", () => {
   const setup = (over: Partial<WorldSetup> = {}): WorldSetup => ({
@@ -189,6 +191,7 @@ describe("one full run", () => {
     pools: counts(64),
     chaos: calm,
     chaosMs: 3_600_000,
+    wishes: "exact",
     runs: [
       {
         config: buildConfig({

@@ -13,11 +13,12 @@ export const bounded: Dispatcher = {
     return stage !== "init" || started(load) < bounds.run;
   },
   leases(stage, needsSandbox) {
-    const whole = [{ resource: "runSlot", until: "evaluate" } as const, ...sandboxLease(needsSandbox, "evaluate")];
+    const sandbox = sandboxLease(needsSandbox, "evaluate");
+    const whole = [{ resource: "runSlot", until: "evaluate" } as const, ...sandbox];
     if (stage === "init") return [{ resource: "initSlot", until: "init" }, ...whole];
-    // Held already, unless a failed grading gave them back.
     if (stage === "run") return whole;
-    return [{ resource: "gradeSlot", until: "evaluate" }, ...whole];
+    // A failed grading gave run slot and sandbox back; to grade again takes a sandbox, but no place among those that sample.
+    return [{ resource: "gradeSlot", until: "evaluate" }, ...sandbox];
   },
 };
 

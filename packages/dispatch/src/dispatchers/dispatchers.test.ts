@@ -75,9 +75,10 @@ describe("bounded", () => {
     ]);
   });
 
-  test("takes again what a failed grading gave back", () => {
+  test("takes the sandbox again that a failed grading gave back", () => {
     const line = rollouts([1, { stage: "evaluate", state: "waiting" }]);
-    expect(admitted("bounded", line)[0]?.leases.map(({ resource }) => resource)).toEqual(["gradeSlot", "runSlot"]);
+    const [again] = admitted("bounded", line, { sandbox: "image" });
+    expect(again?.leases.map(({ resource }) => resource)).toEqual(["gradeSlot", "sandbox"]);
   });
 });
 
