@@ -11,6 +11,7 @@ import type { MetricName } from "@rolldeck/contracts/metrics";
 import { z } from "zod";
 import { readHead } from "./read-events.ts";
 import { iso, type Queryable, readRows } from "./rows.ts";
+import { meanOf, scaledSum } from "./safe-mean.ts";
 
 type Input = z.output<typeof ReadMetrics>;
 type Point = z.output<typeof MetricPoint>;
@@ -83,7 +84,7 @@ const PointRow = z.object({
   name: z.string(),
   step: z.int(),
   nonFinite: z.enum(["NaN", "Infinity", "-Infinity"]).nullable(),
-  value: z.number().nullable(),
+  sum: z.number().nullable(),
   min: z.number().nullable(),
   max: z.number().nullable(),
   count: z.int(),
@@ -98,8 +99,6 @@ async function readBuckets(
   extents: readonly Extent[],
   widths: ReadonlyMap<string, number>,
 ): Promise<Map<string, Point[]>> {
-  // The mean is taken over values scaled by 2^−20: no sum of a million finite doubles can overflow. A single value is kept
-  // to the last bit.
   const rows = await readRows(
     db,
     PointRow,
@@ -110,8 +109,7 @@ async function readBuckets(
        join unnest($5::text[], $6::text[], $7::int[]) as w("run_id", "name", "width") using ("run_id", "name")
        where ${inRange.replaceAll(/"(run_id|name|step)"/g, 'm."$1"')})
      select "run_id" as "runId", "name", max("step") as "step", "kind" as "nonFinite",
-       case when "kind" is not null then null when count(*) = 1 then min("value")
-         else least(greatest(avg("value" / 1048576), -1.7e302), 1.7e302) * 1048576 end as "value",
+       ${scaledSum('"value"', '"kind" is null')} as "sum",
        case when "kind" is null then min("value") end as "min",
        case when "kind" is null then max("value") end as "max",
        count(*)::int as "count", ${iso('max("at")')} as "at"
@@ -128,8 +126,11 @@ async function readBuckets(
     ],
   );
   const series = new Map<string, Point[]>();
-  for (const { runId, name, ...point } of rows) {
+  for (const { runId, name, sum, ...row } of rows) {
     const key = `${runId} ${name}`;
+    const { min, max, count } = row;
+    const value = sum === null || min === null || max === null ? null : meanOf(sum, count, min, max);
+    const point = { ...row, value };
     const points = series.get(key);
     if (points) points.push(point);
     else series.set(key, [point]);

@@ -2,6 +2,7 @@
 import { RunSummary } from "@rolldeck/contracts/api/runs";
 import { z } from "zod";
 import { finite, iso, type Queryable, readRows } from "./rows.ts";
+import { meanOf, scaledSum } from "./safe-mean.ts";
 
 const sparklinePoints = 60;
 
@@ -40,21 +41,29 @@ export async function readSummaries(db: Queryable, runIds: readonly string[]): P
   return rows.map((row) => ({ ...row, rewardSeries: series.get(row.runId) ?? [] }));
 }
 
-/**
- * reward/mean by step in at most 60 equal buckets of steps; a bucket without a finite point is null. The mean is taken over
- * values scaled by 2^−20, so that no sum of a million finite doubles can overflow.
- */
+const onlyFinite = `m."value" not in ('NaN', 'Infinity', '-Infinity')`;
+const Bucket = z.object({
+  runId: z.string(),
+  bucket: z.int(),
+  buckets: z.int(),
+  count: z.int(),
+  sum: z.number().nullable(),
+  min: z.number().nullable(),
+  max: z.number().nullable(),
+});
+
+/** reward/mean by step in at most 60 equal buckets of steps; a bucket without a finite point is null. */
 async function readSparklines(db: Queryable, runIds: readonly string[]): Promise<Map<string, (number | null)[]>> {
   const rows = await readRows(
     db,
-    z.object({ runId: z.string(), bucket: z.int(), buckets: z.int(), value: z.number().nullable() }),
+    Bucket,
     `with spans as (
        select "run_id", min("step") as lo, max("step") as hi from "metric_points"
        where "run_id" = any($1) and "name" = 'reward/mean' group by "run_id"),
      widths as (select *, ceil((hi - lo + 1) / ${sparklinePoints}::float8)::int as width from spans)
      select m."run_id" as "runId", (m."step" - w.lo) / w.width as "bucket", (w.hi - w.lo) / w.width + 1 as "buckets",
-       least(greatest(avg(m."value" / 1048576) filter (where m."value" not in ('NaN', 'Infinity', '-Infinity')),
-         -1.7e302), 1.7e302) * 1048576 as "value"
+       (count(*) filter (where ${onlyFinite}))::int as "count", ${scaledSum('m."value"', onlyFinite)} as "sum",
+       min(m."value") filter (where ${onlyFinite}) as "min", max(m."value") filter (where ${onlyFinite}) as "max"
      from "metric_points" m join widths w using ("run_id") where m."name" = 'reward/mean'
      group by m."run_id", 2, 3`,
     [runIds],
@@ -62,7 +71,8 @@ async function readSparklines(db: Queryable, runIds: readonly string[]): Promise
   const series = new Map<string, (number | null)[]>();
   for (const row of rows) {
     const points = series.get(row.runId) ?? new Array<number | null>(row.buckets).fill(null);
-    points[row.bucket] = row.value;
+    const { sum, count, min, max } = row;
+    points[row.bucket] = sum === null || min === null || max === null ? null : meanOf(sum, count, min, max);
     series.set(row.runId, points);
   }
   return series;
