@@ -43,7 +43,9 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     options: "-c search_path=public -c timezone=UTC",
     types,
   });
-  // A broken idle connection is replaced by the pool; without a listener Node would end the process.
+  // A broken connection is replaced by the pool; without a listener Node would end the process. The same holds for one that
+  // is taken but between two queries: the next query tells its user.
   pool.on("error", options.onIdleError ?? (() => undefined));
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }

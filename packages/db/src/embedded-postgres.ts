@@ -21,6 +21,7 @@ import {
   serverFlags,
   serverUrl,
   spawnServer,
+  tryAgain,
   waitGone,
   waitReady,
 } from "./postgres/server.ts";
@@ -68,7 +69,7 @@ export async function startEmbeddedPostgres(options: {
     log("making the database");
     await initCluster({ binaries, cluster, user, password });
   }
-  return serve(await start(binaries, cluster, dataDir, password), password, false);
+  return serve(await tryAgain(() => start(binaries, cluster, dataDir, password), 5), password, false);
 
   async function start(programs: string, folder: string, logFolder: string, secret: string): Promise<PidFile> {
     const port = await freePort();

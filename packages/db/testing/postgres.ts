@@ -24,13 +24,15 @@ import {
   serverFlags,
   serverUrl,
   spawnServer,
+  tryAgain,
   waitGone,
   waitReady,
 } from "../src/postgres/server.ts";
 
 const password = "test";
 const template = "rolldeck_template";
-const fast = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", shared_buffers: "64MB" };
+// Commits reach the system before they are answered, so they survive a crash of the server, which tests cause.
+const fast = { fsync: "off", full_page_writes: "off", shared_buffers: "64MB" };
 
 export interface TestPostgres {
   url(database: string): string;
@@ -79,13 +81,14 @@ async function administer(server: TestPostgres, sql: string): Promise<void> {
   }
 }
 
-/** Runs the server until our end of its stdin closes, which happens however this process dies; then removes its folder. */
-const untilParentDies = `exec 3<&0
-"$@" </dev/null 3<&- &
+/** Runs the server until our end of file 3 closes, which happens however this process dies; then removes its folder. */
+const untilParentDies = `"$@" 3<&- &
 server=$!
 (cat <&3 >/dev/null; kill -QUIT $server 2>/dev/null
  for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $server 2>/dev/null || break; sleep 0.1; done; rm -rf "$0") &
 wait $server`;
+/** Our ends of those files: one that is forgotten would be closed. */
+const keptOpen: unknown[] = [];
 
 async function launch(): Promise<TestPostgres> {
   const user = await serverUser();
@@ -98,22 +101,25 @@ async function launch(): Promise<TestPostgres> {
   await promisify(execFile)("cp", ["-a", source, cluster]);
   const port = await freePort();
   const url = (database: string): string => serverUrl(port, password, database);
-  const start = async (): Promise<void> => {
+  const startOnce = async (): Promise<void> => {
     const child = spawnServer({
       command: "/bin/sh",
       args: ["-c", untilParentDies, folder, join(binaries, "bin", "postgres"), ...serverFlags(cluster, port, fast)],
       user,
       cwd: cluster,
-      stdio: ["pipe", "ignore", "ignore"],
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
     });
     child.unref();
     // The pipe must not keep this process alive, only end with it.
-    const pipe = child.stdin;
+    const pipe = child.stdio[3];
     if (pipe && "unref" in pipe && typeof pipe.unref === "function") pipe.unref();
+    keptOpen.push(pipe);
     let gone: string | null = null;
     child.once("exit", (code) => (gone = `the server ended with ${code}`));
     await waitReady(url("postgres"), 30_000, () => gone);
   };
+  // After a crash the old server's processes may hold its shared memory for a moment.
+  const start = (): Promise<void> => tryAgain(startOnce, 10);
   const crash = async (): Promise<void> => {
     const running = await readPidFile(cluster);
     if (!running) return;

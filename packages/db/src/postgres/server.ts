@@ -132,6 +132,18 @@ export async function waitReady(url: string, limitMs: number, gone: () => string
   }
 }
 
+/** A start that failed is tried again: a port may be lost to another program, shared memory may still be held. */
+export async function tryAgain<T>(start: () => Promise<T>, tries: number): Promise<T> {
+  for (let left = tries - 1; ; left--) {
+    try {
+      return await start();
+    } catch (error) {
+      if (left <= 0) throw error;
+      await sleep(200);
+    }
+  }
+}
+
 export interface PidFile {
   readonly pid: number;
   readonly port: number;
