@@ -1,0 +1,70 @@
+/** A whole api process's worth of server inside the test: real Postgres, real sockets, a free port, its own data folder. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestDatabase, type TestDatabase } from "@rolldeck/db/testing/postgres";
+import { compose } from "../src/compose.ts";
+import { type ApiSettings, readSettings } from "../src/env.ts";
+import { createLog } from "../src/log.ts";
+import { ownerTokenFile } from "../src/owner-token.ts";
+
+export interface TestApi {
+  readonly url: string;
+  readonly port: number;
+  readonly ownerToken: string;
+  readonly dataFolder: string;
+  readonly database: TestDatabase;
+  /** A request as the owner; a path starting with a slash, headers win over the token. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Stops this server and starts another on the same port, data folder and database. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startTestApi(options: Partial<ApiSettings> = {}): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const dataFolder = await mkdtemp(join(tmpdir(), "rolldeck-api-"));
+  const settings = {
+    ...readSettings({
+      ROLLDECK_DATABASE_URL: database.url,
+      ROLLDECK_DATA_DIR: dataFolder,
+      ROLLDECK_PORT: "0",
+      ROLLDECK_LOG_LEVEL: "silent",
+    }),
+    ...options,
+  };
+  let api = await compose(settings, createLog("silent"));
+  const { url, port } = await api.listen();
+  const ownerToken = (await readFile(ownerTokenFile(dataFolder), "utf8")).trim();
+  return {
+    url,
+    port,
+    ownerToken,
+    dataFolder,
+    database,
+    fetch: (path, init = {}) =>
+      fetch(`${url}${path}`, {
+        redirect: "manual",
+        ...init,
+        headers: { authorization: `Bearer ${ownerToken}`, ...init.headers },
+      }),
+    async restart() {
+      await api.close();
+      api = await compose({ ...settings, port }, createLog("silent"));
+      await api.listen();
+    },
+    async close() {
+      await api.close();
+      await database.drop();
+      await rm(dataFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+export const jsonPost = (body: unknown, headers: Record<string, string> = {}): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+
+export const smallConfig = { taskSets: [{ name: "key-chain" }], agent: { maxContextTokens: 2048 } };
