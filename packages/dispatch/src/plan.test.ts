@@ -2,7 +2,15 @@
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { RunSnapshot } from "@rolldeck/contracts/plan";
 import { describe, expect, test } from "vitest";
-import { buildConfig, buildRollout, buildSnapshot, buildStep, counts, scored } from "../testing/build-snapshot.ts";
+import {
+  buildConfig,
+  buildRollout,
+  buildSnapshot,
+  buildStep,
+  counts,
+  lost,
+  scored,
+} from "../testing/build-snapshot.ts";
 import { plan } from "./plan.ts";
 
 const now = 1_000_000;
@@ -54,7 +62,7 @@ describe("the way to running", () => {
 });
 
 describe("a backend that comes back as another boot", () => {
-  const lost = { backendBootId: "boot-2", steps: [buildStep()], servingVersion: 3 } as const;
+  const gone = { backendBootId: "boot-2", steps: [buildStep()], servingVersion: 3 } as const;
 
   test("is prepared again, and meanwhile nothing that needs the model starts", () => {
     const rollouts = [
@@ -63,16 +71,29 @@ describe("a backend that comes back as another boot", () => {
       buildRollout({ rolloutId: "c", stage: "run", state: "active", leaseUntil: now - 1 }),
       buildRollout({ rolloutId: "d", stage: "evaluate", ending: "answer" }),
     ];
-    expect(actionsOf({ ...lost, rollouts })).toMatchObject([{ do: "prepare" }, { do: "admit", rolloutId: "d" }]);
+    expect(actionsOf({ ...gone, rollouts })).toMatchObject([{ do: "prepare" }, { do: "admit", rolloutId: "d" }]);
   });
 
   test("no update begins before the model is back", () => {
     const rollouts = [scored()];
-    expect(actionsOf({ ...lost, rollouts })).toEqual([{ do: "prepare" }]);
-    expect(actionsOf({ ...lost, rollouts, backendBootId: "boot-1" })).toEqual([
+    expect(actionsOf({ ...gone, rollouts })).toEqual([{ do: "prepare" }]);
+    expect(actionsOf({ ...gone, rollouts, backendBootId: "boot-1" })).toEqual([
       { do: "begin-update", stepId: "step-1" },
     ]);
   });
+});
+
+test("a rollout that the plan gives up is not admitted by the same plan", () => {
+  const config = buildConfig({ algorithm: { groupPolicy: "drop-group" } });
+  const rollouts = [
+    lost(),
+    buildRollout({ rolloutId: "open" }),
+    buildRollout({ rolloutId: "other", groupId: "group-2" }),
+  ];
+  expect(actionsOf({ config, steps: [buildStep()], rollouts })).toMatchObject([
+    { do: "settle", rolloutId: "open" },
+    { do: "admit", rolloutId: "other" },
+  ]);
 });
 
 describe("pausing", () => {
