@@ -1,0 +1,277 @@
+"""The one engine thread: it alone touches weights, gradients and caches.
+
+It alternates sampling steps with slices of training tasks (a slice is one micro-batch), giving each side about equal time
+while both have work. Everything else talks to it through `submit` and `run`, from any thread; callbacks arrive on the
+engine thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from .batch import BatchLimits, SampleBatch, Sequence
+from .errors import WorkerError, as_worker_error
+from .kv_rows import KvRows
+from .model import Rope
+from .model_config import ModelConfig
+from .prefix_cache import PrefixCache
+from .prompt_logprobs import prompt_logprobs
+from .sampling import SamplingParams
+from .snapshots import Snapshot
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class SampleJob:
+    """One asample request: `num_samples` sequences of one prompt, answered together. `on_end(result, error)`."""
+
+    snapshot: Snapshot
+    prompt: np.ndarray
+    params: SamplingParams
+    num_samples: int
+    on_end: Callable[[dict | None, WorkerError | None], None]
+    token_bytes: Callable[[int], bytes] | None = None
+    prompt_logprobs: bool = False
+    top_prompt_logprobs: int = 0
+    sequences: list[Sequence] = field(default_factory=list)
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        """Stops spending steps on it; `on_end` will not be called. Any thread."""
+        self.cancelled = True
+        for sequence in self.sequences:
+            sequence.dropped = True
+
+
+@dataclass
+class EngineTask:
+    """Training work. `start` makes the generator on the engine thread; its return value goes to `on_end`."""
+
+    name: str
+    start: Callable[[], Generator[None, None, Any]]
+    on_end: Callable[[Any, WorkerError | None], None]
+    cancelled: bool = False
+    generator: Generator[None, None, Any] | None = None
+
+
+@dataclass
+class EngineCounters:
+    """Monotonic totals, written by the engine thread only."""
+
+    sampled_tokens: int = 0
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    sample_steps: int = 0
+    sequences_ended: int = 0
+    tasks_ended: int = 0
+    sample_seconds: float = 0.0
+    task_seconds: float = 0.0
+
+
+class Engine:
+    """@param prefix_bytes: memory for cached prefixes."""
+
+    def __init__(self, device: torch.device, limits: BatchLimits, prefix_bytes: int):
+        self.device = device
+        self.counters = EngineCounters()
+        self.prefixes = PrefixCache(prefix_bytes)
+        self._limits = limits
+        self._ropes: dict[ModelConfig, Rope] = {}
+        self._batches: dict[int, SampleBatch] = {}
+        self._spare: dict[ModelConfig, list[KvRows]] = {}
+        self._tasks: deque[EngineTask] = deque()
+        self._inbox: deque[Callable[[], None]] = deque()
+        self._wake = threading.Event()
+        self._stopping = False
+        # Seconds that sampling is behind training.
+        self._owed = 0.0
+        self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Ends after the slice in progress; queued work fails as cancelled."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def rope(self, config: ModelConfig) -> Rope:
+        if config not in self._ropes:
+            self._ropes[config] = Rope(config, self.device)
+        return self._ropes[config]
+
+    def submit(self, job: SampleJob) -> None:
+        self._post(lambda: self._start_job(job))
+
+    def run(self, task: EngineTask) -> None:
+        """Queues a task; tasks run one after the other in the order of this call."""
+        self._post(lambda: self._tasks.append(task))
+
+    def drop_snapshot(self, snapshot: Snapshot) -> None:
+        self._post(lambda: self.prefixes.drop_snapshot(snapshot.uid))
+
+    @property
+    def phase(self) -> str:
+        return "train" if self._tasks else "sample" if self._batches else "idle"
+
+    @property
+    def active_sequences(self) -> int:
+        return sum(len(batch.rows) for batch in list(self._batches.values()))
+
+    @property
+    def waiting_sequences(self) -> int:
+        return sum(len(batch.waiting) for batch in list(self._batches.values()))
+
+    @property
+    def cache_bytes(self) -> int:
+        return sum(batch.cache.bytes for batch in list(self._batches.values()))
+
+    def _post(self, call: Callable[[], None]) -> None:
+        if self._stopping:
+            raise WorkerError("busy", "the worker is shutting down", status=503, retry_after_s=5)
+        self._inbox.append(call)
+        self._wake.set()
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            try:
+                self._turn()
+            except Exception:
+                # Work reports its own failures; what arrives here came from a callback. The engine serves on.
+                log.exception("an engine callback failed")
+        self._abandon()
+
+    def _turn(self) -> None:
+        self._wake.clear()
+        while self._inbox:
+            self._inbox.popleft()()
+        if not self._batches and not self._tasks:
+            self._wake.wait()
+            return
+        started = time.perf_counter()
+        if self._batches and (self._owed > 0 or not self._tasks):
+            self._sample_step()
+            spent = time.perf_counter() - started
+            self.counters.sample_seconds += spent
+            self._owed = max(0.0, self._owed - spent)
+        elif self._tasks:
+            self._task_slice(self._tasks[0])
+            spent = time.perf_counter() - started
+            self.counters.task_seconds += spent
+            self._owed += spent
+
+    def _abandon(self) -> None:
+        error = WorkerError("cancelled", "the worker is shutting down")
+        for task in self._tasks:
+            if task.generator is not None:
+                task.generator.close()
+            task.on_end(None, error)
+        self._tasks.clear()
+        for batch in self._batches.values():
+            for sequence in [*batch.rows, *batch.waiting]:
+                sequence.on_end(sequence, error)
+        self._batches.clear()
+
+    def _task_slice(self, task: EngineTask) -> None:
+        try:
+            if task.generator is None and not task.cancelled:
+                task.generator = task.start()
+            if task.cancelled:
+                if task.generator is not None:
+                    task.generator.throw(WorkerError("cancelled", f"{task.name} was cancelled"))
+                raise WorkerError("cancelled", f"{task.name} was cancelled")
+            next(task.generator)
+        except StopIteration as end:
+            self._end_task(task, end.value, None)
+        except Exception as error:
+            typed = as_worker_error(error)
+            if typed.code == "internal":
+                log.exception("task %s failed", task.name)
+            self._end_task(task, None, typed)
+
+    def _end_task(self, task: EngineTask, result: Any, error: WorkerError | None) -> None:
+        self._tasks.popleft()
+        self.counters.tasks_ended += 1
+        task.on_end(result, error)
+
+    def _start_job(self, job: SampleJob) -> None:
+        if job.cancelled:
+            return
+        batch = self._batches.get(job.snapshot.uid)
+        if batch is None:
+            config = job.snapshot.weights.config
+            spare = self._spare.get(config)
+            cache = spare.pop() if spare else KvRows(config, self.device)
+            rope = self.rope(config)
+            batch = SampleBatch(job.snapshot, rope, cache, self.prefixes, self._limits, job.token_bytes)
+            self._batches[job.snapshot.uid] = batch
+        left = job.num_samples
+
+        def ended(sequence: Sequence, error: Exception | None) -> None:
+            nonlocal left
+            left -= 1
+            self._count(sequence)
+            if error is not None and not job.cancelled:
+                job.cancel()
+                job.on_end(None, as_worker_error(error))
+            elif left == 0 and not job.cancelled:
+                self._finish_job(job)
+
+        for sample in range(job.num_samples):
+            sequence = Sequence(job.prompt, job.params, sample, ended)
+            job.sequences.append(sequence)
+            batch.waiting.append(sequence)
+
+    def _finish_job(self, job: SampleJob) -> None:
+        result: dict = {
+            "sequences": [
+                {
+                    "stop_reason": sequence.stop_reason,
+                    "tokens": sequence.tokens,
+                    "logprobs": [round(logprob, 7) for logprob in sequence.logprobs],
+                }
+                for sequence in job.sequences
+            ],
+            "weight_version": job.snapshot.version,
+            "prompt_cache_hit_tokens": job.sequences[0].cached,
+        }
+        try:
+            if job.prompt_logprobs or job.top_prompt_logprobs:
+                rope = self.rope(job.snapshot.weights.config)
+                result |= prompt_logprobs(job.snapshot.weights, rope, job.prompt, job.top_prompt_logprobs)
+        except Exception as error:
+            job.on_end(None, as_worker_error(error))
+            return
+        job.on_end(result, None)
+
+    def _sample_step(self) -> None:
+        for uid, batch in list(self._batches.items()):
+            try:
+                self.counters.sampled_tokens += batch.step()
+            except Exception as error:
+                log.exception("sampling step failed")
+                for sequence in [*batch.rows, *batch.waiting]:
+                    sequence.on_end(sequence, error)
+                del self._batches[uid]
+                continue
+            self.counters.sample_steps += 1
+            if batch.idle:
+                del self._batches[uid]
+                # One spare cache per shape: the next version's batch takes it over instead of allocating.
+                self._spare[batch.snapshot.weights.config] = [batch.cache]
+
+    def _count(self, sequence: Sequence) -> None:
+        self.counters.sequences_ended += 1
+        self.counters.prompt_tokens += len(sequence.prompt)
+        self.counters.cached_prompt_tokens += sequence.cached

@@ -1,0 +1,168 @@
+"""Our own part of the surface: what the worker is, what it does now, and what the protocol has no words for."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from .checkpoints import parse_path
+from .errors import WorkerError, bad_input
+from .hf_export import export_hf
+from .hosted_models import HostedModel
+from .http_server import Request, Response, json_response
+from .losses import losses
+from .memory import device_memory_bytes, peak_bytes
+from .prometheus import render_metrics
+from .router import Router
+from .service import Service
+
+_PART = 1 << 20
+
+
+class ExtRoutes:
+    def __init__(self, service: Service):
+        self._s = service
+
+    def add_to(self, router: Router) -> None:
+        router.add("GET", "/ext/v1/info", self.info)
+        router.add("GET", "/ext/v1/metrics", self.metrics)
+        router.add("GET", "/ext/v1/events", self.events)
+        router.add("GET", "/ext/v1/models/{id}", self.model)
+        router.add("GET", "/ext/v1/checkpoints/{model}/{kind}/{name}/export", self.export)
+        router.add("POST", "/ext/v1/cancel", self.cancel)
+        router.add("POST", "/ext/v1/zero_grad", self.zero_grad)
+        router.add("POST", "/ext/v1/shutdown", self.shutdown)
+
+    async def info(self, _: Request) -> Response:
+        bases = [
+            {
+                "name": base.name,
+                "parameters": base.parameters,
+                "max_context": base.config.max_context,
+                "vocab_size": base.config.vocab_size,
+            }
+            for base in self._s.base_models.all()
+        ]
+        return json_response(
+            {
+                "boot_id": self._s.boot_id,
+                "device": str(self._s.device),
+                "versions": self._s.versions(),
+                "memory_bytes": device_memory_bytes(self._s.device),
+                "peak_bytes": peak_bytes(self._s.device),
+                "base_models": bases,
+                "losses": list(losses),
+                "reduction": "sum",
+                "instant_engine": self._s.settings.instant_engine,
+            }
+        )
+
+    async def metrics(self, _: Request) -> Response:
+        return Response(body=render_metrics(self._s).encode(), content_type="text/plain; version=0.0.4")
+
+    async def events(self, _: Request) -> Response:
+        stream = self._s.events.stream(self._state, self._s.stop_requested)
+        return Response(content_type="text/event-stream", headers={"Cache-Control": "no-store"}, stream=stream)
+
+    def _state(self) -> dict:
+        engine = self._s.engine
+        return {
+            "phase": engine.phase,
+            "active_sequences": engine.active_sequences,
+            "waiting_sequences": engine.waiting_sequences,
+            "sampled_tokens": engine.counters.sampled_tokens,
+            "tokens_per_s": self._s.events.rate(engine.counters.sampled_tokens),
+            "models": [
+                {"model_id": m.model_id, "step": m.step, "weight_version": m.weight_version}
+                for m in self._s.models.all()
+            ],
+        }
+
+    async def model(self, request: Request) -> Response:
+        model = self._s.models.get(request.params["id"])
+        checkpoints = self._s.checkpoints.of_model(model.model_id)
+        return json_response(
+            {
+                "model_id": model.model_id,
+                "base_model": model.base.name,
+                "step": model.step,
+                "weight_version": model.weight_version,
+                "last_seq_id": model.journal.last,
+                "accumulated_datums": model.trainer.accumulated_datums if model.trainer else 0,
+                "skipped_steps": model.trainer.skipped if model.trainer else 0,
+                "checkpoints": [
+                    {"name": c.id.name, "path": c.id.path, "step": c.state["step"], "bytes": c.bytes}
+                    for c in checkpoints
+                ],
+            }
+        )
+
+    async def export(self, request: Request) -> Response:
+        """A tar of a Hugging Face folder; its sha256 is in the headers."""
+        if request.query.get("format", "hf") != "hf":
+            raise bad_input("only hf: this worker trains all weights", "format")
+        p = request.params
+        checkpoint = self._s.checkpoints.get(parse_path(f"tinker://{p['model']}/{p['kind']}/{p['name']}"))
+        base = self._s.base_models.get(checkpoint.state["base_model"])
+        folder = tempfile.TemporaryDirectory(prefix="rolldeck-export-")
+        tar = Path(folder.name) / "export.tar"
+        digest = await asyncio.to_thread(export_hf, checkpoint, base, tar)
+        name = f"{checkpoint.id.model_id}-{checkpoint.id.name}.tar"
+        headers = {
+            "X-Content-Sha256": digest,
+            "ETag": f'"{digest}"',
+            "Content-Disposition": f'attachment; filename="{name}"',
+        }
+        return Response(
+            content_type="application/x-tar", headers=headers, stream=_parts(tar, folder), length=tar.stat().st_size
+        )
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancels one request by id, or all of a model's. Training stops between micro-batches and drops its gradient."""
+        body = request.json()
+        if body.get("request_id") is not None:
+            entry = self._s.futures.get(str(body["request_id"]))
+            model = self._s.models.get(entry.model_id) if entry.model_id is not None else None
+            self._s.guard(request.headers, model)
+            entries = [entry]
+        elif body.get("model_id") is not None:
+            model = self._s.models.get(body["model_id"])
+            self._s.guard(request.headers, model)
+            entries = self._s.futures.pending_of(model.model_id)
+        else:
+            raise bad_input("name request_id or model_id", "request_id")
+        pending = [entry for entry in entries if entry.cancel is not None]
+        for entry in pending:
+            entry.cancel()
+        return json_response({"cancelled": len(pending)})
+
+    async def zero_grad(self, request: Request) -> Response:
+        """Drops a model's accumulated gradient, after the training requests queued before it."""
+        model: HostedModel = self._s.models.get(request.json().get("model_id"))
+        self._s.guard(request.headers, model)
+
+        def drop() -> dict:
+            trainer = model.training()
+            dropped = trainer.accumulated_datums
+            trainer.zero_grad()
+            return {"dropped_datums": dropped, "step": trainer.step}
+
+        return json_response(await self._s.on_engine("zero_grad", drop))
+
+    async def shutdown(self, request: Request) -> Response:
+        if self._s.stop_requested.is_set():
+            raise WorkerError("busy", "the worker is shutting down", status=503, retry_after_s=5)
+        self._s.guard(request.headers)
+        self._s.loop.call_later(0.05, self._s.stop_requested.set)
+        return json_response({"status": "shutting down"})
+
+
+async def _parts(file: Path, folder: tempfile.TemporaryDirectory) -> AsyncIterator[bytes]:
+    try:
+        with open(file, "rb") as source:
+            while part := source.read(_PART):
+                yield part
+    finally:
+        folder.cleanup()
