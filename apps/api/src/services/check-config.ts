@@ -21,7 +21,7 @@ const maxIssues = 50;
 export function checkConfig(config: unknown, catalogue: CheckCatalogue): ConfigCheck {
   const read = readConfig(config);
   if ("issues" in read) return failed(read.issues);
-  const parsed = RunConfig.safeParse(read.value);
+  const parsed = RunConfig.safeParse(read.value, { reportInput: true });
   if (!parsed.success) return failed(parsed.error.issues.flatMap((issue) => schemaIssues(issue)));
   const { issues, warnings } = catalogueIssues(parsed.data, catalogue);
   if (issues.length > 0) return { ...failed(issues), warnings };

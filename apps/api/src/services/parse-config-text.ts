@@ -12,7 +12,7 @@ export function parseConfigText(text: string): unknown {
   // Flow brackets are counted before the parser recurses into them; block nesting is bounded by its indentation.
   if (jsonDepth(text) > maxJsonDepth || blockDepth(text) > maxJsonDepth)
     throw refused(`the config is nested more than ${maxJsonDepth} levels deep`);
-  const document = parseDocument(text, { prettyErrors: true, uniqueKeys: true });
+  const document = parseDocument(text, { prettyErrors: true, uniqueKeys: true, stringKeys: true });
   const [error] = document.errors;
   if (error) throw refused(`the text is not valid YAML: ${error.message.split("\n")[0]}`);
   try {

@@ -1,0 +1,297 @@
+import { Problem } from "@rolldeck/contracts/api/problems";
+import { Launched } from "@rolldeck/contracts/api/runs";
+import { presets } from "@rolldeck/contracts/presets";
+import { seedEvents, seedMetric, seedRun, seedStep, seedTrajectory } from "@rolldeck/db/testing/seed-run";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { jsonPost, smallConfig, startTestApi, type TestApi } from "../../testing/start-api.ts";
+import { routes } from "./routes.ts";
+
+let api: TestApi;
+let runId: string;
+let rolloutId: string;
+beforeAll(async () => {
+  api = await startTestApi();
+  const { pool } = api.database;
+  runId = await seedRun(pool);
+  await seedEvents(pool, runId, 5);
+  await seedMetric(pool, runId, "reward/mean", [0.1, Number.NaN, 0.3]);
+  const step = await seedStep(pool, runId, { step: 1, rollouts: [{ reward: 1, ending: "answer" }] });
+  rolloutId = step.rolloutIds[0] ?? "";
+  await seedTrajectory(
+    pool,
+    rolloutId,
+    [
+      { origin: "template", text: "abc" },
+      { origin: "sampled", text: 'get("a")\0\u{1F600}' },
+    ],
+    { call: { output: "<img src=x onerror=alert(1)>" } },
+  );
+});
+afterAll(() => api.close());
+
+const problem = async (response: Response) => Problem.parse(await response.json());
+const runCount = async () => Number((await api.database.pool.query("select count(*) from runs")).rows[0].count);
+
+describe("every route", () => {
+  it("answers as its schema says", async () => {
+    const driven = await seedRun(api.database.pool, { config: { stepSource: "driven" } });
+    const bodies: Record<string, unknown> = {
+      launchRun: { config: presets.quickstart.config },
+      checkConfig: { config: "taskSets: [{name: key-chain}]" },
+      createToken: { name: "ci" },
+      requestBatch: { trainerStep: 1, instances: [{ taskSet: 0, index: 3 }], samples: 2, policyVersion: 0 },
+      heartbeat: { policyVersion: 1 },
+    };
+    const queries: Record<string, string> = {
+      readMetrics: "?names=reward/mean,reward/success",
+      compareRuns: `?runIds=${runId}&names=reward/mean`,
+      readEvents: "?after=2&limit=2",
+    };
+    let batchId = "none";
+    let tokenId = "none";
+    for (const route of routes) {
+      const forDriven = route.tag === "driven";
+      const path = route.path
+        .replace("{runId}", forDriven ? driven : runId)
+        .replace("{rolloutId}", rolloutId)
+        .replace("{batchId}", batchId)
+        .replace("{tokenId}", tokenId);
+      const init = route.method === "POST" ? jsonPost(bodies[route.operationId] ?? {}) : { method: route.method };
+      const response = await api.fetch(`/api/v1${path}${queries[route.operationId] ?? ""}`, init);
+      const text = await response.text();
+      expect([route.operationId, response.status, text.slice(0, response.ok ? 0 : 500)]).toEqual([
+        route.operationId,
+        route.status ?? 200,
+        "",
+      ]);
+      expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+      const value: unknown = JSON.parse(text);
+      const parsed = route.reply.safeParse(value);
+      expect([route.operationId, parsed.error?.issues ?? []]).toEqual([route.operationId, []]);
+      if (route.operationId === "requestBatch") batchId = z.object({ batchId: z.string() }).parse(value).batchId;
+      if (route.operationId === "createToken") tokenId = z.object({ tokenId: z.string() }).parse(value).tokenId;
+    }
+  });
+
+  it("answers HEAD like GET, without the body", async () => {
+    const response = await api.fetch(`/api/v1/runs/${runId}`, { method: "HEAD" });
+    expect(response.status).toBe(200);
+    expect(Number(response.headers.get("content-length"))).toBeGreaterThan(100);
+    expect(await response.text()).toBe("");
+  });
+});
+
+describe("refusals", () => {
+  const bad: [string, RequestInit, number, string | null][] = [
+    ["/api/v1/runs?limit=-1", {}, 400, "limit"],
+    ["/api/v1/runs?limit=1e9", {}, 400, "limit"],
+    ["/api/v1/runs?page=abc", {}, 400, "page"],
+    ["/api/v1/runs?limti=3", {}, 400, "limti"],
+    ["/api/v1/runs?limit=1&limit=2", {}, 400, "limit"],
+    ["/api/v1/runs?query=a%00b", {}, 400, "query"],
+    ["/api/v1/runs?__proto__=x", {}, 400, "__proto__"],
+    ["/api/v1/runs/x", {}, 400, "runId"],
+    ["/api/v1/runs/..%2Fx", {}, 400, "runId"],
+    ["/api/v1/runs/%E0%A4%A", {}, 400, "runId"],
+    [`/api/v1/runs/${"a".repeat(10_000)}`, {}, 400, "runId"],
+    ["/api/v1/runs/aaaaaaaaaa", {}, 404, null],
+    ["/api/v1/rollouts/aaaaaaaaaa", {}, 404, null],
+    ["/api/v1/nothing", {}, 404, null],
+    ["/api/v1/runs/check", {}, 405, null],
+    ["/api/v1/runs", { method: "PUT" }, 405, null],
+    ["/api/v1/runs", { method: "POST", body: "x" }, 415, null],
+    ["/api/v1/runs", { method: "POST", headers: { "content-type": "text/html" }, body: "x" }, 415, null],
+    ["/api/v1/runs", { method: "POST", headers: { "content-type": "application/json" }, body: '{"a":1,}' }, 400, null],
+    ["/api/v1/runs", { method: "POST", headers: { "content-type": "application/json" }, body: "[]" }, 400, ""],
+    ["/api/v1/runs", { method: "POST", headers: { "content-type": "application/json" }, body: "null" }, 400, ""],
+    ["/api/v1/runs", { method: "POST" }, 400, "config"],
+    [
+      "/api/v1/runs",
+      { method: "POST", headers: { "content-type": "application/json" }, body: Buffer.from([0x7b, 0xff, 0x7d]) },
+      400,
+      null,
+    ],
+    [
+      "/api/v1/runs",
+      {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: `{"config":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+      },
+      400,
+      null,
+    ],
+    [
+      "/api/v1/runs",
+      { method: "POST", headers: { "content-type": "application/yaml" }, body: `a: ${"[".repeat(50_000)}` },
+      400,
+      "",
+    ],
+    ["/api/v1/runs", jsonPost({ config: { ...smallConfig, name: "a\0b" } }), 400, "config.name"],
+    ["/api/v1/runs", jsonPost({ config: smallConfig, extra: 1 }), 400, "extra"],
+    [
+      "/api/v1/runs",
+      jsonPost({ config: { taskSets: [{ name: "key-chain", weight: -1 }] } }),
+      400,
+      "taskSets[0].weight",
+    ],
+    ["/api/v1/runs", jsonPost({ config: { taskSets: [] } }), 400, "taskSets"],
+    [
+      "/api/v1/runs",
+      jsonPost({ config: { ...smallConfig, algorithm: { groupSize: 1_000_000 } } }),
+      400,
+      "algorithm.groupSize",
+    ],
+    [
+      "/api/v1/runs",
+      jsonPost({ config: { ...smallConfig, backend: { endpoint: "ftp://x" } } }),
+      400,
+      "backend.endpoint",
+    ],
+  ];
+  it.each(bad)("%s %o → %i naming %s", async (path, init, status, field) => {
+    const before = await runCount();
+    const response = await api.fetch(path, init);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("content-type")).toContain("application/problem+json");
+    const body = await problem(response);
+    expect(body.requestId).toBe(response.headers.get("x-request-id"));
+    if (field !== null) expect(body.errors?.map((issue) => issue.path)).toContain(field);
+    expect(await runCount()).toBe(before);
+  });
+
+  it("names what is allowed", async () => {
+    expect((await api.fetch("/api/v1/runs", { method: "PATCH" })).headers.get("allow")).toBe("GET, POST");
+  });
+
+  it("says too large before it has read all of it", async () => {
+    const body = Buffer.alloc(3 * 1024 * 1024, 0x20);
+    const response = await api.fetch("/api/v1/runs", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    expect(response.status).toBe(413);
+  });
+
+  it("suggests the nearest key and name", async () => {
+    const unknown = await problem(
+      await api.fetch("/api/v1/runs", jsonPost({ config: { ...smallConfig, algorithm: { group_size: 4 } } })),
+    );
+    expect(unknown.errors).toEqual([
+      { path: "algorithm.group_size", message: "unknown key", fix: "did you mean groupSize?" },
+    ]);
+    const named = await problem(
+      await api.fetch("/api/v1/runs", jsonPost({ config: { taskSets: [{ name: "keychain" }] } })),
+    );
+    expect(named.errors?.[0]).toMatchObject({ path: "taskSets[0].name", fix: "did you mean key-chain?" });
+  });
+
+  it("never repeats a password from an address", async () => {
+    const config = { ...smallConfig, backend: { endpoint: "http://u:pw-canary@127.0.0.1:9" } };
+    const response = await api.fetch("/api/v1/runs", jsonPost({ config }));
+    const text = await response.text();
+    expect(response.status).toBe(400);
+    expect(text).toContain("backend.endpoint");
+    expect(text).not.toContain("pw-canary");
+  });
+});
+
+describe("launch", () => {
+  it("takes YAML text, JSON text and objects alike", async () => {
+    const yaml = "name: from yaml\ntaskSets:\n  - name: key-chain\n";
+    const sent: RequestInit[] = [
+      { method: "POST", headers: { "content-type": "application/yaml" }, body: yaml },
+      jsonPost({ config: yaml }),
+      jsonPost({ config: JSON.stringify({ name: "from json", taskSets: [{ name: "key-chain" }] }) }),
+      jsonPost({ config: { name: "from object", taskSets: [{ name: "key-chain" }] } }),
+    ];
+    for (const init of sent) {
+      const response = await api.fetch("/api/v1/runs", init);
+      expect(response.status).toBe(201);
+      const { runId: made } = Launched.parse(await response.json());
+      expect(response.headers.get("location")).toBe(`/api/v1/runs/${made}`);
+      expect((await api.fetch(`/api/v1/runs/${made}`)).status).toBe(200);
+    }
+  });
+
+  it("happens once per Idempotency-Key", async () => {
+    const before = await runCount();
+    const init = jsonPost({ config: smallConfig }, { "idempotency-key": "launch-1" });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => api.fetch("/api/v1/runs", init)));
+    expect(answers.map((answer) => answer.status).filter((status) => status === 409 || status === 201)).toHaveLength(5);
+    expect(await runCount()).toBe(before + 1);
+    const replay = await api.fetch("/api/v1/runs", init);
+    expect(replay.status).toBe(201);
+    expect(replay.headers.get("idempotency-replayed")).toBe("true");
+    const first = answers.find((answer) => answer.status === 201);
+    expect(await replay.json()).toEqual(await first?.json());
+    const other = await api.fetch(
+      "/api/v1/runs",
+      jsonPost({ config: { ...smallConfig, seed: 2 } }, { "idempotency-key": "launch-1" }),
+    );
+    expect((await problem(other)).status).toBe(422);
+    expect(
+      (await api.fetch("/api/v1/runs", jsonPost({ config: smallConfig }, { "idempotency-key": "a b" }))).status,
+    ).toBe(400);
+    expect(await runCount()).toBe(before + 1);
+  });
+
+  it("happens once over tRPC too", async () => {
+    const before = await runCount();
+    const init = jsonPost({ config: smallConfig }, { "idempotency-key": "launch-2" });
+    const [a, b] = [await api.fetch("/api/trpc/runs.launch", init), await api.fetch("/api/trpc/runs.launch", init)];
+    expect([a.status, b.status]).toEqual([200, 200]);
+    expect(await b.json()).toEqual(await a.json());
+    expect(await runCount()).toBe(before + 1);
+  });
+});
+
+describe("actions", () => {
+  it("follow the lifecycle, and asking again changes nothing", async () => {
+    const made = await seedRun(api.database.pool);
+    const act = async (action: string) => {
+      const response = await api.fetch(`/api/v1/runs/${made}/${action}`, jsonPost({ reason: "tests" }));
+      return z.object({ status: z.union([z.string(), z.number()]) }).parse(await response.json()).status;
+    };
+    expect(await act("pause")).toBe("pausing");
+    expect(await act("pause")).toBe("pausing");
+    expect(await act("resume")).toBe("running");
+    expect(await act("stop")).toBe("stopping");
+    expect(await act("stop")).toBe("stopping");
+    expect(await act("resume")).toBe(409);
+    const { rows } = await api.database.pool.query(
+      "select count(*)::int as n from events where run_id = $1 and type = 'run-status'",
+      [made],
+    );
+    expect(rows[0].n).toBe(3);
+  });
+  it("refuse what the address already says", async () => {
+    expect((await api.fetch(`/api/v1/runs/${runId}/pause`, jsonPost({ action: "stop" }))).status).toBe(400);
+    expect((await api.fetch(`/api/v1/runs/${runId}/pause?reason=x`, { method: "POST" })).status).toBe(400);
+  });
+});
+
+describe("events", () => {
+  it("can be waited for", async () => {
+    const made = await seedRun(api.database.pool);
+    const waiting = api.fetch(`/api/v1/runs/${made}/events?after=0&waitMs=20000`);
+    await api.fetch(`/api/v1/runs/${made}/pause`, { method: "POST" });
+    const body = z.object({ events: z.array(z.object({ seq: z.int() })) }).parse(await (await waiting).json());
+    expect(body.events.map((event) => event.seq)).toEqual([1]);
+    const past = await api.fetch(`/api/v1/runs/${made}/events?after=1000000000000&waitMs=20000`);
+    expect(await past.json()).toEqual({ events: [], head: 1 });
+  });
+});
+
+describe("text of models and tools", () => {
+  it("comes as it is, in JSON that no browser takes for a page", async () => {
+    const response = await api.fetch(`/api/v1/rollouts/${rolloutId}/turns`);
+    expect(response.headers.get("content-type")).toContain("application/json");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    const text = await response.text();
+    expect(text).toContain("<img src=x onerror=alert(1)>");
+    expect(text).toContain('get(\\"a\\")\\u0000\u{1F600}');
+  });
+});

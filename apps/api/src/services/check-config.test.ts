@@ -1,0 +1,102 @@
+import { presets } from "@rolldeck/contracts/presets";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { nearestName } from "../nearest-name.ts";
+import { createCatalogue } from "./catalogue.ts";
+import { checkConfig } from "./check-config.ts";
+import { cutText } from "./turn-text.ts";
+
+const root = new URL("../../../../infra/models", import.meta.url).pathname;
+const catalogue = await createCatalogue([root, "/does/not/exist"]).forCheck();
+const base = { taskSets: [{ name: "key-chain" }], agent: { maxContextTokens: 2048 } };
+const check = (config: unknown) => checkConfig(config, catalogue);
+const issue = (config: unknown) => check(config).issues[0];
+
+describe("checkConfig", () => {
+  it.each(Object.entries(presets))("accepts the preset %s with an estimate", (_name, preset) => {
+    const checked = check(preset.config);
+    expect(checked.issues).toEqual([]);
+    expect(checked.config).not.toBeNull();
+    expect(checked.estimate?.rollouts).toBeGreaterThan(0);
+  });
+
+  it("says the same of an object, its JSON and its YAML", () => {
+    const yaml = "taskSets:\n  - name: key-chain\nagent:\n  maxContextTokens: 2048\n";
+    expect(check(yaml)).toEqual(check(base));
+    expect(check(JSON.stringify(base))).toEqual(check(base));
+  });
+
+  it.each([
+    [{ ...base, dispacher: {} }, "dispacher", "did you mean dispatcher?"],
+    [{ ...base, agent: { smapling: {} } }, "agent.smapling", "did you mean sampling?"],
+    [{ taskSets: [{ name: "key-chain", max_turns: 3 }] }, "taskSets[0].max_turns", "did you mean maxTurns?"],
+    [{ ...base, model: { warmStart: { step: 1 } } }, "model.warmStart.step", "did you mean steps?"],
+    [{ ...base, algorithm: { advantage: "rlo" } }, "algorithm.advantage", "did you mean rloo?"],
+    [{ ...base, agent: { ...base.agent, dialect: "Hermes" } }, "agent.dialect", "did you mean hermes?"],
+    [{ ...base, dispatcher: { name: "pipelines" } }, "dispatcher.name", "did you mean pipeline?"],
+    [{ ...base, backend: { name: "gpuworker" } }, "backend.name", "did you mean gpu-worker?"],
+    [{ ...base, model: { name: "quickstrat" } }, "model.name", "did you mean quickstart?"],
+    [{ ...base, model: { name: "../../etc" } }, "model.name", null],
+    [{ ...base, algorithm: { loss: "pop" } }, "algorithm.loss", "did you mean ppo?"],
+  ])("names the field and the nearest name in %j", (config, path, fix) => {
+    const found = issue(config);
+    expect(found?.path).toBe(path);
+    if (fix) expect(found?.fix).toBe(fix);
+  });
+
+  it("refuses what a backend can't honour, with its reason", () => {
+    const found = issue({ ...base, agent: { ...base.agent, sampling: { topP: 0.9 } } });
+    expect(found?.path).toBe("agent.sampling.topP");
+    expect(found?.message).toContain("log-probabilities");
+  });
+
+  it.each([
+    [{ ...base, kind: "evaluate" }, "evaluation.samples"],
+    [{ ...base, algorithm: { groupSize: 1 } }, "algorithm.groupSize"],
+    [{ taskSets: base.taskSets, agent: { maxContextTokens: 512 } }, "agent.sampling.maxTokensPerTurn"],
+    ["", ""],
+    ["just words", ""],
+    ["a: [", ""],
+    [[], ""],
+    [null, ""],
+    [3, ""],
+  ])("refuses %j at %s", (config, path) => {
+    expect(issue(config)?.path).toBe(path);
+  });
+
+  it("has an answer for anything", () => {
+    fc.assert(
+      fc.property(fc.anything({ withNullPrototype: true, maxDepth: 4 }), (config) => {
+        const checked = check(config);
+        expect(checked.ok).toBe(checked.config !== null);
+      }),
+    );
+    fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => void check(text)));
+  });
+
+  it("lists the quickstart model and nothing that is no model", () => {
+    expect(catalogue.models.map((model) => model.name)).toContain("quickstart");
+  });
+});
+
+describe("nearestName", () => {
+  it("prefers the fewest edits, and nothing when all are far", () => {
+    expect(nearestName("wieght", ["height", "weight"])).toBe("weight");
+    expect(nearestName("GROUP_SIZE", ["groupSize"])).toBe("groupSize");
+    expect(nearestName("zzzzzz", ["weight"])).toBeNull();
+    expect(nearestName("x".repeat(100_000), ["weight"])).toBeNull();
+  });
+});
+
+describe("cutText", () => {
+  it("never cuts inside a character and says how much is missing", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(20), (text, limit) => {
+        const cut = cutText(text, limit);
+        expect(cut.text.length + cut.cutCharacters).toBe(text.length);
+        expect(cut.text.length).toBeLessThanOrEqual(limit);
+        expect(cut.text).not.toMatch(/[\ud800-\udbff]$/);
+      }),
+    );
+  });
+});
