@@ -41,11 +41,13 @@ export function ensureInstalled() {
   const lock = hashOf(path.join(root, "package-lock.json"));
   if (!existsSync(lockMark) || readFileSync(lockMark, "utf8") !== lock) {
     process.stderr.write("rolldeck: installing npm packages (about a minute the first time)\n");
+    // A fresh clone gets exactly the lock file; a clone whose lock file changed is brought up to it in place.
+    const verb = existsSync(modules) ? "install" : "ci";
     run(
       "npm",
-      ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
+      [verb, "--no-audit", "--no-fund", "--loglevel=error"],
       { CI: "" },
-      "npm ci",
+      `npm ${verb}`,
       "Check the network and your npm registry settings, then run this again.",
     );
     mkdirSync(modules, { recursive: true });
