@@ -14,6 +14,31 @@ export function encodeTokens(tokens: readonly number[]): Buffer {
   const width = 32 - Math.clz32(highest);
   const bytes = Buffer.alloc(1 + Math.ceil((width * tokens.length) / 8));
   bytes[0] = width;
+  if (width <= narrow) packNarrow(tokens, width, bytes);
+  else packWide(tokens, width, bytes);
+  return bytes;
+}
+
+/** Up to this width an id and the bits left of the one before fit 31 bits, so integer operations do. */
+const narrow = 24;
+
+function packNarrow(tokens: readonly number[], width: number, bytes: Buffer): void {
+  let place = 1;
+  let held = 0;
+  let bits = 0;
+  for (const token of tokens) {
+    held |= token << bits;
+    bits += width;
+    while (bits >= 8) {
+      bytes[place++] = held;
+      held >>>= 8;
+      bits -= 8;
+    }
+  }
+  if (bits > 0) bytes[place] = held;
+}
+
+function packWide(tokens: readonly number[], width: number, bytes: Buffer): void {
   let place = 1;
   let held = 0;
   let bits = 0;
@@ -28,7 +53,6 @@ export function encodeTokens(tokens: readonly number[]): Buffer {
     }
   }
   if (bits > 0) bytes[place] = held;
-  return bytes;
 }
 
 /** @param length ids to read @throws RangeError when the bytes hold fewer */
