@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
+import { seedRollouts } from "../../testing/seed-rollouts.ts";
+import { newestCheckpoint, recordCheckpoint } from "./checkpoints.ts";
+import { forgetModel } from "./forget-model.ts";
+import { pruneCheckpoints } from "./prune-checkpoints.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test("prunes all but the newest and leaves the warm start", async () => {
+  const { pool } = database;
+  const { runId } = await seedRollouts(pool, { count: 1 });
+  for (const version of [0, 10, 20, 30, 40]) {
+    await recordCheckpoint(pool, runId, { version, name: `v${version}`, path: `tinker://m/weights/v${version}`, bytes: 1 });
+  }
+  expect((await pruneCheckpoints(pool, runId, 2)).map(({ version }) => version).sort()).toEqual([10, 20]);
+  expect(await pruneCheckpoints(pool, runId, 2)).toEqual([]);
+  expect(await newestCheckpoint(pool, runId, 29)).toMatchObject({ version: 0 });
+  expect(await newestCheckpoint(pool, runId)).toMatchObject({ version: 40 });
+});
+
+test("forgets the model it was asked to forget, once, and wakes the run", async () => {
+  const { pool } = database;
+  const { runId } = await seedRollouts(pool, { count: 1 });
+  await pool.query("update runs set model_id = 'm2', model_boot_id = 'b' where id = $1", [runId]);
+  expect(await forgetModel(pool, runId, "m1")).toBe(false);
+  expect(await forgetModel(pool, runId, "m2")).toBe(true);
+  expect(await forgetModel(pool, runId, "m2")).toBe(false);
+  const { rows } = await pool.query("select model_boot_id, wake - handled_wake as behind from runs where id = $1", [runId]);
+  expect(rows).toEqual([{ model_boot_id: null, behind: 1 }]);
+});

@@ -1,0 +1,18 @@
+/** Checkpoints beyond what a run keeps. Their rows go before their files, so that nothing loads what is being deleted. */
+import type pg from "pg";
+import { z } from "zod";
+
+const Pruned = z.array(z.object({ version: z.int(), name: z.string(), path: z.string() }));
+
+/** Takes all but the newest `keep` out of use and returns them. A warm start (version 0) is shared and stays. */
+export async function pruneCheckpoints(pool: pg.Pool, runId: string, keep: number): Promise<z.infer<typeof Pruned>> {
+  const { rows } = await pool.query(
+    `update checkpoints set state = 'pruned'
+     where run_id = $1 and state = 'complete' and version > 0 and version not in (
+       select version from checkpoints where run_id = $1 and state = 'complete' and version > 0
+       order by version desc limit $2)
+     returning version, name, path`,
+    [runId, keep],
+  );
+  return Pruned.parse(rows);
+}
