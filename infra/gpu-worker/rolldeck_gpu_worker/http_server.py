@@ -138,9 +138,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _parse_head(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")
+        if (end if end >= 0 else len(self._buffer)) > MAX_HEADER_BYTES:
+            raise WorkerError("too_large", "the request head is too large", status=431)
         if end < 0:
-            if len(self._buffer) > MAX_HEADER_BYTES:
-                raise WorkerError("too_large", "the request head is too large", status=431)
             return False
         lines = self._buffer[:end].decode("latin-1").split("\r\n")
         del self._buffer[: end + 4]
