@@ -7,6 +7,8 @@ import sys
 
 
 def main() -> None:
+    # Read first: a supervisor that dies while torch loads must not go unnoticed.
+    parent = os.getppid()
     # Before torch starts its thread pool: idle threads must not spin on a shared machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -26,7 +28,7 @@ def main() -> None:
     # The engine thread and the event loop share the interpreter: short turns keep answers quick.
     sys.setswitchinterval(0.001)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
-    asyncio.run(serve(settings))
+    asyncio.run(serve(settings, parent))
 
 
 if __name__ == "__main__":

@@ -45,18 +45,17 @@ def build_router(service: Service) -> Router:
     return router
 
 
-async def watch_parent(service: Service) -> None:
-    """A worker without its supervisor would hold the device for nobody. PID 0 is the outside of a container."""
-    parent = os.getppid()
+async def watch_parent(service: Service, parent: int) -> None:
+    """A worker without its supervisor would hold the device for nobody. 0 and 1 are a container's outside and init."""
     while parent > 1:
-        await asyncio.sleep(_PARENT_POLL_S)
         if os.getppid() != parent:
             service.stop_requested.set()
             return
+        await asyncio.sleep(_PARENT_POLL_S)
 
 
-async def serve(settings: Settings) -> None:
-    """Runs until SIGTERM, SIGINT, /ext/v1/shutdown or the parent's death; then saves and returns."""
+async def serve(settings: Settings, parent: int) -> None:
+    """@param parent: process id of the supervisor, read when the process started. Runs until SIGTERM, SIGINT, /ext/v1/shutdown or the parent's death; then saves and returns."""
     service = Service(settings)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -66,7 +65,7 @@ async def serve(settings: Settings) -> None:
     port = await server.listen(settings.host, settings.port)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     print(json.dumps({"url": f"http://{host}:{port}", "boot_id": service.boot_id}), flush=True)
-    background = [asyncio.create_task(service.watch_sessions()), asyncio.create_task(watch_parent(service))]
+    background = [asyncio.create_task(service.watch_sessions()), asyncio.create_task(watch_parent(service, parent))]
     await service.stop_requested.wait()
     for task in background:
         task.cancel()
