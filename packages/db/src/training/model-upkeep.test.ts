@@ -15,7 +15,12 @@ test("prunes all but the newest and leaves the warm start", async () => {
   const { pool } = database;
   const { runId } = await seedRollouts(pool, { count: 1 });
   for (const version of [0, 10, 20, 30, 40]) {
-    await recordCheckpoint(pool, runId, { version, name: `v${version}`, path: `tinker://m/weights/v${version}`, bytes: 1 });
+    await recordCheckpoint(pool, runId, {
+      version,
+      name: `v${version}`,
+      path: `tinker://m/weights/v${version}`,
+      bytes: 1,
+    });
   }
   expect((await pruneCheckpoints(pool, runId, 2)).map(({ version }) => version).sort()).toEqual([10, 20]);
   expect(await pruneCheckpoints(pool, runId, 2)).toEqual([]);
@@ -30,6 +35,8 @@ test("forgets the model it was asked to forget, once, and wakes the run", async 
   expect(await forgetModel(pool, runId, "m1")).toBe(false);
   expect(await forgetModel(pool, runId, "m2")).toBe(true);
   expect(await forgetModel(pool, runId, "m2")).toBe(false);
-  const { rows } = await pool.query("select model_boot_id, wake - handled_wake as behind from runs where id = $1", [runId]);
+  const { rows } = await pool.query("select model_boot_id, wake - handled_wake as behind from runs where id = $1", [
+    runId,
+  ]);
   expect(rows).toEqual([{ model_boot_id: null, behind: 1 }]);
 });
