@@ -4,8 +4,11 @@ import { requestBatch } from "@rolldeck/db/driven/batch-requests";
 import { readFinishedRollouts } from "@rolldeck/db/driven/finished-rollouts";
 import { renewTrainerLease } from "@rolldeck/db/driven/trainer-lease";
 import { wakeRun } from "@rolldeck/db/runs/wake";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+
+// Whole runs on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let rig: Rig | null = null;
 afterEach(async () => {

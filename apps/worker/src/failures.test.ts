@@ -2,8 +2,11 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { tasks } from "@rolldeck/tasks/registry";
 import { tools } from "@rolldeck/tools/registry";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+
+// Whole runs on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let rig: Rig | null = null;
 afterEach(async () => {

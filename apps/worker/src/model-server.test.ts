@@ -1,6 +1,10 @@
 /** The model server comes and goes; the run's rows say what its model is, and the model is made that again. */
-import { afterEach, describe, expect, test } from "vitest";
+import { moveRun } from "@rolldeck/db/runs/move-run";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+
+// Whole runs on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let rig: Rig | null = null;
 afterEach(async () => {
@@ -24,49 +28,95 @@ async function untilStep(made: Rig, runId: string, step: number): Promise<void> 
 const boots = async (made: Rig, runId: string) =>
   (await made.events(runId)).filter((body) => body.type === "model-adopted");
 
-describe("a model server that starts anew", () => {
-  test.each([
-    ["before any checkpoint: from the seed", 100, 0],
-    ["after a checkpoint: from it, then the later steps", 2, 2],
-  ])("%s, to the same weights", async (_what, every, checkpoint) => {
-    rig = await startRig({ delayMs: 40 });
-    const made = rig;
-    const runId = await made.launch(trainer(every, 6));
-    await untilStep(made, runId, 3);
-    const before = made.gpu.models()[0];
-    await made.gpu.restart({ downMs: 300 });
-    await made.until("adopted", async () => (await boots(made, runId)).length > 1);
-    const digests = new Map([[before?.step, before?.digest]]);
-    expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect(await made.value("select step from runs where id = $1", [runId])).toBe(6);
-    const adopted = (await boots(made, runId)).at(-1);
-    expect(adopted).toMatchObject(
-      checkpoint === 0 ? { checkpoint: null } : { checkpoint: expect.stringContaining("step-") },
+/** Digest of the model after the run's last step: equal digests were trained on the same rows in the same order. */
+async function lastDigest(every: number, disturb: (made: Rig, runId: string) => Promise<void>): Promise<string> {
+  const made = await startRig({ delayMs: 20 });
+  try {
+    const runId = await made.launch(trainer(every, 4));
+    await disturb(made, runId);
+    // The model is freed when the run is over: it is looked at as long as it is there.
+    const digest = await made.until(
+      "the last step",
+      async () => made.gpu.models().find(({ step }) => step === 4)?.digest,
     );
-    expect(made.gpu.models().at(-1)?.step).toBe(6);
-    expect(digests.size).toBe(1);
-    expect(await made.value("select max(attempt) from rollouts where run_id = $1", [runId])).toBe(1);
+    expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
+    const count = (sql: string) => made.value(sql, [runId]);
+    expect(await count("select count(*)::int from training_rows where run_id = $1")).toBe(32);
+    expect(await count("select sum(update_failures)::int from steps where run_id = $1")).toBe(0);
+    expect(await count("select max(attempt) from rollouts where run_id = $1")).toBe(1);
+    return digest;
+  } finally {
+    await made.close();
+  }
+}
+let undisturbed: Promise<string> | null = null;
+const reference = () => {
+  undisturbed ??= lastDigest(100, async () => undefined);
+  return undisturbed;
+};
+
+describe("a model server that loses the model", () => {
+  test("before any checkpoint: made again from the seed and every stored step, to the same weights", async () => {
+    const digest = await lastDigest(100, async (made, runId) => {
+      await untilStep(made, runId, 2);
+      await made.gpu.restart({ downMs: 300 });
+      await made.until("adopted", async () => (await boots(made, runId)).length > 1);
+      expect((await boots(made, runId)).at(-1)).toMatchObject({ checkpoint: null });
+    });
+    expect(digest).toBe(await reference());
+  });
+
+  test("after a checkpoint: made again from it and the later steps, to the same weights", async () => {
+    const digest = await lastDigest(2, async (made, runId) => {
+      await untilStep(made, runId, 3);
+      await made.gpu.restart({ downMs: 300 });
+      await made.until("adopted", async () => (await boots(made, runId)).length > 1);
+      expect((await boots(made, runId)).at(-1)).toMatchObject({ checkpoint: expect.stringContaining("step-000002") });
+    });
+    expect(digest).toBe(await reference());
   });
 
   test("between forward_backward and optim_step: the step is trained once, to the same weights", async () => {
-    const digest = async (interrupted: boolean): Promise<string> => {
-      const made = await startRig();
-      try {
-        if (interrupted) made.gpu.fail({ path: /optim_step/, kind: "hang" });
-        const runId = await made.launch(trainer(100, 2));
-        if (interrupted) {
-          await made.until("optim_step sent", async () => made.gpu.stats.requests.get("/api/v1/optim_step"));
-          await made.gpu.restart();
-        }
-        expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
-        expect(await made.value("select count(*)::int from training_rows where run_id = $1", [runId])).toBe(16);
-        return made.gpu.models().at(-1)?.digest ?? "";
-      } finally {
-        await made.close();
-      }
-    };
-    expect(await digest(true)).toBe(await digest(false));
+    const digest = await lastDigest(100, async (made) => {
+      made.gpu.fail({ path: /optim_step/, kind: "hang" });
+      await made.until("optim_step sent", async () => made.gpu.stats.requests.get("/api/v1/optim_step"));
+      await made.gpu.restart();
+    });
+    expect(digest).toBe(await reference());
   });
+
+  test("without starting anew: the run notices and has it made again", async () => {
+    const digest = await lastDigest(100, async (made, runId) => {
+      await untilStep(made, runId, 2);
+      made.gpu.forget();
+      await made.until("adopted", async () => (await boots(made, runId)).length > 1);
+    });
+    expect(digest).toBe(await reference());
+  });
+});
+
+test("the model of a run that is over is freed, its last version saved", async () => {
+  rig = await startRig({ delayMs: 20 });
+  const made = rig;
+  const runId = await made.launch(trainer(100, 50));
+  await untilStep(made, runId, 1);
+  await moveRun(made.database.pool, runId, "stopping", null);
+  await made.untilStatus(runId, "stopped");
+  await made.until("freed", async () => made.gpu.models().length === 0);
+  const version = await made.value("select serving_version from runs where id = $1", [runId]);
+  expect(await made.value("select max(version) from checkpoints where run_id = $1", [runId])).toBe(version);
+});
+
+test("a run keeps its newest checkpoints", async () => {
+  rig = await startRig();
+  const made = rig;
+  const runId = await made.launch(trainer(1, 4));
+  expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const { rows } = await made.database.pool.query(
+    "select version from checkpoints where run_id = $1 and state = 'complete' order by version",
+    [runId],
+  );
+  expect(rows.map(({ version }) => version)).toEqual([3, 4]);
 });
 
 test("an update whose answer was lost is not made twice", async () => {
@@ -76,7 +126,7 @@ test("an update whose answer was lost is not made twice", async () => {
   made.gpu.fail({ path: /forward_backward/, kind: "lost-answer" });
   const runId = await made.launch(trainer(1, 3));
   expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
-  expect(made.gpu.models().map(({ step }) => step)).toEqual([3]);
+  expect(made.gpu.stats.requests.get("/api/v1/optim_step")).toBe(4);
   expect(await made.value("select sum(update_failures)::int from steps where run_id = $1", [runId])).toBe(0);
 });
 

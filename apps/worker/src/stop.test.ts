@@ -1,8 +1,11 @@
 /** Stop stops (fault 45): whatever the run waits for, it is over, its requests are closed and its partial data are kept. */
 import { moveRun } from "@rolldeck/db/runs/move-run";
 import { tasks } from "@rolldeck/tasks/registry";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+
+// Whole runs on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let rig: Rig | null = null;
 afterEach(async () => {

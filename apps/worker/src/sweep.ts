@@ -9,10 +9,13 @@ import { withSweepLock } from "@rolldeck/db/sweep-lock";
 import { dropDeadWorkers, heartbeat } from "@rolldeck/db/workers";
 import { GpuWorkerWatch } from "./gpu-worker-watch.ts";
 import { reconcile } from "./jobs/reconcile.ts";
+import { keepModels } from "./model-upkeep.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** Reconciles of one sweep that run at once. */
 const breadth = 4;
+/** Ticks between two looks at the models themselves. */
+const upkeepEvery = 3;
 
 export class Sweep {
   readonly #context: WorkerContext;
@@ -20,6 +23,7 @@ export class Sweep {
   #timer: NodeJS.Timeout | null = null;
   #tick: Promise<void> | null = null;
   #stopped = false;
+  #ticks = 0;
 
   constructor(context: WorkerContext) {
     this.#context = context;
@@ -44,6 +48,7 @@ export class Sweep {
     await withSweepLock(pool, async () => {
       await Promise.all([this.#modelServers.report(), dropDeadWorkers(pool)]);
       await reconcileAll(this.#context, await runsBehind(pool));
+      if (this.#ticks++ % upkeepEvery === 0) await keepModels(this.#context);
     });
   }
 

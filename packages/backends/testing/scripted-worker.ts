@@ -45,6 +45,8 @@ export interface ScriptedWorker {
   fail(failure: Failure): void;
   /** As after kill −9 and a start: connections cut, models and sessions gone, checkpoints there, another boot id. */
   restart(options?: { readonly downMs?: number }): Promise<void>;
+  /** Models and sampling sessions are gone without a new boot, as after their session fell silent. */
+  forget(): void;
   /** Cuts every connection and answers nobody until `resume`. Memory is kept. */
   pause(): Promise<void>;
   resume(): Promise<void>;
@@ -89,6 +91,7 @@ export async function startScriptedWorker(options: ScriptedWorkerOptions = {}): 
       await new Promise((resolve) => setTimeout(resolve, downMs));
       await start();
     },
+    forget: () => state.store.restart(),
     pause: stop,
     resume: start,
     close: stop,

@@ -8,6 +8,7 @@ import type { BackendInfo, TrainableModel } from "@rolldeck/contracts/ports/back
 import { gpuWorkerName, reportGpuWorker } from "@rolldeck/db/gpu-workers";
 import { type ClaimedUpdate, claimUpdate, failUpdate } from "@rolldeck/db/training/claim-update";
 import { finishUpdate } from "@rolldeck/db/training/finish-update";
+import { forgetModel } from "@rolldeck/db/training/forget-model";
 import { readStepRollouts, type StepRollout } from "@rolldeck/db/training/read-step-rollouts";
 import { annotateTrainerLogprobs, type StoredTrainingRow } from "@rolldeck/db/training/training-rows";
 import { StageAbort } from "../stage-abort.ts";
@@ -53,10 +54,29 @@ async function applyUpdate(context: WorkerContext, claimed: ClaimedUpdate, signa
   const rollouts = await readStepRollouts(context.pool, claimed.stepId);
   const rows = await stepRows(context.pool, claimed, rollouts);
   const scene = await takeModel(context, claimed, signal);
-  const trained = await advanceModel(scene, rows);
-  const { samplingSessionId } = await scene.seat.during(scene.model.saveWeightsForSampler(await scene.seat.nextSeq()));
-  if (checkpointDue(claimed)) await saveCheckpoint(context, claimed, scene.model, scene.seat);
-  await finishStep(scene, rollouts, trained, samplingSessionId);
+  try {
+    const trained = await advanceModel(scene, rows);
+    const { samplingSessionId } = await scene.seat.during(
+      scene.model.saveWeightsForSampler(await scene.seat.nextSeq()),
+    );
+    if (checkpointDue(claimed)) await saveCheckpoint(context, claimed, scene.model, scene.seat);
+    await finishStep(scene, rollouts, trained, samplingSessionId);
+  } catch (error) {
+    throw await whatItMeans(scene, error);
+  }
+}
+
+/** A model that went away under the update is no failure of the update: it is made again first. */
+async function whatItMeans({ context, claimed, model, bootId, signal }: UpdateScene, error: unknown): Promise<unknown> {
+  if (signal.aborted || !(error instanceof BoundaryError) || error.boundary !== "model-server") return error;
+  const now = await context.backends
+    .of(claimed.config.backend)
+    .info(AbortSignal.timeout(3_000))
+    .catch(() => null);
+  if (now?.bootId !== bootId) return new StageAbort("hand-back", `the model server went away: ${error.message}`);
+  if (error.code !== "unknown_model") return error;
+  await forgetModel(context.pool, claimed.runId, model.modelId);
+  return new StageAbort("hand-back", "the model server no longer holds the run's model; it is adopted again first");
 }
 
 /** Waits for the server; a server that started anew has lost the model, which is the prepare job's business. */

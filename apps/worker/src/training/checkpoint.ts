@@ -3,6 +3,7 @@
 import type { TrainableModel } from "@rolldeck/contracts/ports/backend";
 import { newestCheckpoint, recordCheckpoint } from "@rolldeck/db/training/checkpoints";
 import type { ClaimedUpdate } from "@rolldeck/db/training/claim-update";
+import { pruneCheckpoints } from "@rolldeck/db/training/prune-checkpoints";
 import type { WorkerContext } from "../worker-context.ts";
 import type { TrainerSeat } from "./trainer-holder.ts";
 
@@ -19,4 +20,15 @@ export async function saveCheckpoint(
   const name = `${runId}-step-${String(step).padStart(6, "0")}-${claim}`;
   const { path } = await seat.during(model.saveWeights(name, await seat.nextSeq()));
   await recordCheckpoint(context.pool, runId, { version: step, name, path, bytes: null });
+  await dropOldest(context, claimed, model);
+}
+
+/** Best effort: files that stay behind cost disk, nothing else. */
+async function dropOldest(context: WorkerContext, claimed: ClaimedUpdate, model: TrainableModel): Promise<void> {
+  const { runId, config } = claimed;
+  for (const pruned of await pruneCheckpoints(context.pool, runId, config.checkpoints.keep)) {
+    await model.deleteWeights?.(pruned.path).catch((error: unknown) => {
+      context.log.warn({ runId, checkpoint: pruned.name, err: error }, "an old checkpoint was not deleted");
+    });
+  }
 }

@@ -5,6 +5,10 @@
 const stepsPerPrepare = 2 ** 20;
 const claimsPerStep = 2 ** 10;
 
+/** Above every holder of that prepare and below those of the next: for whoever cleans up after a run. */
+export const lastToken = (prepareClaim: number): number =>
+  fenceToken({ prepareClaim, step: stepsPerPrepare - 1, claim: claimsPerStep - 1 });
+
 export function fenceToken(holder: {
   readonly prepareClaim: number;
   /** 0 for the prepare job itself. */

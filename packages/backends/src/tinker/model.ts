@@ -120,6 +120,20 @@ export class TinkerModel implements TrainableModel {
     }
   }
 
+  async deleteWeights(path: string): Promise<void> {
+    const [modelId = "", ...checkpoint] = path
+      .replace(/^tinker:\/\//, "")
+      .split("/")
+      .map(encodeURIComponent);
+    const { http, signal, outageMs } = this.#options;
+    const target = `/api/v1/training_runs/${modelId}/checkpoints/${checkpoint.join("/")}`;
+    try {
+      await http.json({ method: "DELETE", path: target, signal, outageMs, headers: this.#headers() });
+    } catch (error) {
+      if (!isUnknown(error)) throw error;
+    }
+  }
+
   async #versionNow(): Promise<number> {
     return this.#options.dialect.extensions ? (await this.state()).weightVersion : this.#steps;
   }

@@ -67,6 +67,8 @@ export interface TrainableModel {
   zeroGrad(): Promise<void>;
   /** Frees the model's memory on the server; what it saved stays. Absent where a server has no such call. */
   unload?(): Promise<void>;
+  /** Deletes what `saveWeights` stored under this path; one that is gone already is no error. Absent as `unload`. */
+  deleteWeights?(path: string): Promise<void>;
 }
 
 export interface StepBackend {
