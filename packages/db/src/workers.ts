@@ -17,6 +17,8 @@ export async function removeWorker(pool: pg.Pool, workerId: string): Promise<voi
   await pool.query("delete from workers where id = $1", [workerId]);
 }
 
+/** Takes workers that fell silent off the page, and marks of writers that are long gone out of the database. */
 export async function dropDeadWorkers(pool: pg.Pool): Promise<void> {
   await pool.query("delete from workers where last_seen_at < now() - $1 * interval '1 second'", [goneAfterSeconds]);
+  await pool.query("delete from writer_marks where at < now() - interval '1 day'");
 }

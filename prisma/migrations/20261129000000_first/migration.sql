@@ -260,7 +260,7 @@ create table "pool_leases" (
   -- Stage at whose end it is released; settling and a new attempt release every lease.
   "until" text not null,
   "acquired_at" timestamptz not null default now(),
-  primary key ("resource", "rollout_id")
+  primary key ("rollout_id", "resource")
 );
 create index "pool_leases_run_id_idx" on "pool_leases" ("run_id", "resource");
 

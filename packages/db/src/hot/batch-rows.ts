@@ -100,7 +100,7 @@ function eventOf(entry: HotEntry): EventBody {
         sampledTokens: entry.turn.sampledTokens,
         policyVersion: entry.turn.policyVersion,
         sampleMs: entry.turn.sampleMs,
-        calls: entry.turn.calls.slice(0, 16).map((call) => cutText(call.name, 64)),
+        calls: callNames(entry.turn.calls),
         stopReason: entry.turn.stopReason,
       };
     case "tools": {
@@ -110,6 +110,16 @@ function eventOf(entry: HotEntry): EventBody {
     case "edge":
       return edgeEvent(entry);
   }
+}
+
+/** Names of the first calls, within what an event can hold. */
+function callNames(calls: TurnEntry["turn"]["calls"]): string[] {
+  const names = calls.slice(0, 16).map((call) => cutText(call.name, 64));
+  let left = 1_200;
+  return names.filter((name) => {
+    left -= Buffer.byteLength(name);
+    return left >= 0;
+  });
 }
 
 function edgeEvent({ rolloutId, attempt, claim, stage, to }: EdgeEntry): EventBody {
@@ -184,6 +194,7 @@ function entryColumns(batch: readonly PreparedEntry[]): unknown[] {
     batch.map(({ entry }) => (entry.kind === "turn" ? entry.turn.turn : entry.kind === "tools" ? entry.turn : null)),
     batch.map(({ entry }) => (entry.kind === "turn" ? entry.turn.sampledTokens : 0)),
     batch.map(({ entry }) => (entry.kind === "edge" ? entry.stage : null)),
+    batch.map(({ entry, segments }) => (entry.kind === "tools" ? (segments[0]?.index ?? null) : null)),
     batch.map(({ eventType }) => eventType),
     batch.map(({ eventBody }) => eventBody),
     sorted(batch.map(({ entry }) => entry.rolloutId)),

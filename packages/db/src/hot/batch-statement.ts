@@ -56,21 +56,27 @@ from marked`;
 
 const entries = (p: Parameters): string => `
 entry as materialized (
-  select * from unnest(${p.take("int[]", "text[]", "text[]", "text[]", "int[]", "bigint[]", "int[]", "int[]", "text[]", "text[]", "text[]")})
-    as e (ord, kind, run_id, rollout_id, attempt, claim, turn, sampled, stage, event_type, event_body)
+  select * from unnest(${p.take("int[]", "text[]", "text[]", "text[]", "int[]", "bigint[]", "int[]", "int[]", "text[]", "int[]", "text[]", "text[]")})
+    as e (ord, kind, run_id, rollout_id, attempt, claim, turn, sampled, stage, first_segment, event_type, event_body)
 ),
 holder as materialized (
   select id, run_id, attempt, claim, state, stage from rollouts where id = any(${p.take("text[]")}) order by id for no key update
 )`;
 
-/** `repeat`: an earlier try of the same turn by the same claim is in already, which is what its writer wanted. */
+const toolsRepeated = `when e.kind = 'tools' and (
+      exists (select from tool_calls c
+        where c.rollout_id = e.rollout_id and c.attempt = e.attempt and c.turn = e.turn and c.state = 'ended')
+      or exists (select from segments s
+        where s.rollout_id = e.rollout_id and s.attempt = e.attempt and s.index = e.first_segment)) then 'repeat'`;
+
+/** `repeat`: an earlier try of the same entry by the same claim is in already, which is what its writer wanted. */
 const judged = (parts: BatchParts): string => `
 judged as materialized (
   select e.*, case
     ${parts.turns ? "when e.kind = 'turn' and t.claim = e.claim then 'repeat' when e.kind = 'turn' and t.claim is not null then 'fenced'" : ""}
     when h.id is null or h.run_id <> e.run_id or h.attempt <> e.attempt or h.claim <> e.claim or h.state <> 'active' then 'fenced'
     when e.stage is not null and h.stage <> e.stage then 'fenced'
-    ${parts.tools ? "when e.kind = 'tools' and exists (select from tool_calls c where c.rollout_id = e.rollout_id and c.attempt = e.attempt and c.turn = e.turn and c.state = 'ended') then 'repeat'" : ""}
+    ${parts.tools ? toolsRepeated : ""}
     else 'write' end as fate
   from entry e left join holder h on h.id = e.rollout_id
   ${parts.turns ? "left join transitions t on t.rollout_id = e.rollout_id and t.attempt = e.attempt and t.turn = e.turn and e.kind = 'turn'" : ""}

@@ -1,5 +1,5 @@
 import { FencedError } from "@rolldeck/contracts/errors";
-import { EventBody } from "@rolldeck/contracts/events";
+import { EventBody, maxEventBytes } from "@rolldeck/contracts/events";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
@@ -158,7 +158,12 @@ test("a turn or its results written twice by one claim are there once, and both 
   expect(await writer.write(turnEntry(rollout, 0))).toEqual(first);
   const ended = await writer.write(toolsEntry(rollout, 0));
   expect(await writer.write(toolsEntry(rollout, 0, "other"))).toEqual(ended);
-  expect(await events(run.runId)).toHaveLength(2);
+  // A turn without calls has only its segments to tell.
+  const observation = { index: 2, origin: "observation", tokens: [1], logprobs: null, policyVersion: null } as const;
+  const bare: ToolsEntry = { kind: "tools", ...rollout, turn: 1, results: [], segments: [observation], durationMs: 0 };
+  const told = await writer.write(bare);
+  expect(await writer.write(bare)).toEqual(told);
+  expect(await events(run.runId)).toHaveLength(3);
   const { rows } = await database.pool.query("select turns, sampled_tokens from rollouts where id = $1", [
     rollout.rolloutId,
   ]);
@@ -229,6 +234,23 @@ test("any text a model can produce is stored and read back well-formed", async (
     }),
     { numRuns: 60 },
   );
+  await writer.close();
+});
+
+test("events stay within 2 KB whatever names and reasons hold", async () => {
+  const run = await seedRollouts(database.pool, { count: 1 });
+  const [rollout] = run.rollouts as [SeededRollout];
+  const writer = new BatchWriter(database.pool);
+  const entry = turnEntry(rollout, 0);
+  const calls = Array.from({ length: 20 }, (_, index) => ({ index, name: "語".repeat(300), arguments: {}, raw: "" }));
+  await writer.write({ ...entry, turn: { ...entry.turn, calls } });
+  await writer.write(edge(rollout, { move: "release", failure: "none", reason: "🙂語".repeat(400) }));
+  const rows = await events(run.runId);
+  expect(rows.map((row) => row.type)).toEqual(["turn-sampled", "rollout-status"]);
+  for (const row of rows) {
+    EventBody.parse(row.body);
+    expect(Buffer.byteLength(JSON.stringify(row.body))).toBeLessThanOrEqual(maxEventBytes);
+  }
   await writer.close();
 });
 

