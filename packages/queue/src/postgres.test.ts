@@ -8,6 +8,8 @@ describeQueue({
   start: startPostgres,
   connect: async (server) => {
     const pool = new pg.Pool({ connectionString: server.url, max: 10, options: "-c search_path=public" });
+    // Whoever makes a pool listens to it for as long as it lives.
+    pool.on("error", () => {});
     const connection = await connectQueue({ pool });
     return {
       ...connection,

@@ -54,6 +54,8 @@ test("four consumers and a producer stay within the pool and leave its names to 
 
 test("one outage is one report, and looks like a refused connection to whoever queries", async () => {
   const pool = new pg.Pool({ connectionString: server.url, max: 2 });
+  // Whoever makes a pool listens to it for as long as it lives.
+  pool.on("error", () => {});
   const shared = new SharedPool(pool);
   const reports: Error[] = [];
   shared.on("error", (error: Error) => reports.push(error));
@@ -74,6 +76,19 @@ test("one outage is one report, and looks like a refused connection to whoever q
     }
   }, "the server answers again");
   await expect(shared.query("select no_such_column")).rejects.toMatchObject({ code: "42703" });
+  await shared.end();
+  await pool.end();
+});
+
+test("a connection that was given up can't end the process with its last words", async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+  const shared = new SharedPool(pool);
+  const client = await pool.connect();
+  client.release();
+  const taken = await shared.connect();
+  taken.removeAllListeners();
+  taken.release(true);
+  expect(() => client.emit("error", new Error("terminating connection"))).not.toThrow();
   await shared.end();
   await pool.end();
 });

@@ -43,7 +43,7 @@ export class SharedPool extends EventEmitter implements PgPool {
         this.#prepared.add(client);
       }
       this.#down = false;
-      return client as PgPoolClient;
+      return guarded(client) as PgPoolClient;
     } catch (cause) {
       client?.release(true);
       throw this.#translate(cause);
@@ -81,6 +81,21 @@ export class SharedPool extends EventEmitter implements PgPool {
     if (this.listenerCount("error") > 0) this.emit("error", error);
   }
 }
+
+/**
+ * BullMQ takes every listener off a connection before it gives it up. What the server still says to such a connection (that it
+ * is going down) would end the process.
+ */
+function guarded(client: pg.PoolClient): pg.PoolClient {
+  const release = client.release;
+  client.release = (destroy) => {
+    if (destroy) client.on("error", ignoreLastWords);
+    release.call(client, destroy);
+  };
+  return client;
+}
+
+const ignoreLastWords = (): void => {};
 
 /** Tells a lost, closing or starting server from a statement that failed. */
 export function isOutage(error: unknown): error is Error {
