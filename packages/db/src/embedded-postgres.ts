@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import pg from "pg";
-import { binariesFor, canEnter, serverUser } from "./postgres/binaries.ts";
+import { binariesFor, binariesVersion, canEnter, serverUser } from "./postgres/binaries.ts";
 import {
   freePort,
   initCluster,
@@ -69,6 +69,7 @@ export async function startEmbeddedPostgres(options: {
     log("making the database");
     await initCluster({ binaries, cluster, user, password });
   }
+  await refuseOtherMajor(cluster);
   return serve(await tryAgain(() => start(binaries, cluster, dataDir, password), 5), password, false);
 
   async function start(programs: string, folder: string, logFolder: string, secret: string): Promise<PidFile> {
@@ -92,6 +93,18 @@ export async function startEmbeddedPostgres(options: {
     await waitReady(serverUrl(port, secret, "postgres"), startLimitMs, () => gone);
     return { pid: child.pid ?? 0, port };
   }
+}
+
+/** Files of one major version can't be opened by another. */
+async function refuseOtherMajor(cluster: string): Promise<void> {
+  const made = (await readFile(join(cluster, "PG_VERSION"), "utf8")).trim();
+  const ours = (await binariesVersion()).split(".")[0];
+  if (made === ours) return;
+  throw new BoundaryError(
+    "infrastructure",
+    "other-postgres-version",
+    `the data in ${cluster} were made by Postgres ${made}, this Rolldeck brings ${ours}: move the folder away, or export from the older one`,
+  );
 }
 
 async function serve(server: PidFile, password: string, adopted: boolean): Promise<EmbeddedPostgres> {

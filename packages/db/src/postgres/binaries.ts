@@ -64,7 +64,7 @@ export async function binariesFor(user: ServerUser, copyTo: string): Promise<str
   const native = nativeFolder();
   await linkLibraries(native);
   if (await canEnter(join(native, "bin"), user)) return native;
-  const copy = join(copyTo, `postgres-${arch()}-${basename(dirname(native))}`);
+  const copy = join(copyTo, `postgres-${await binariesVersion()}`);
   if (existsSync(join(copy, "bin", "postgres"))) return copy;
   const part = `${copy}.part-${process.pid}`;
   await mkdir(copyTo, { recursive: true });
@@ -77,6 +77,14 @@ export async function binariesFor(user: ServerUser, copyTo: string): Promise<str
     if (!existsSync(join(copy, "bin", "postgres"))) throw error;
   }
   return copy;
+}
+
+const Manifest = z.object({ version: z.string() });
+
+/** `18.4.0…`: the first number is the one that a cluster's files are bound to. */
+export async function binariesVersion(): Promise<string> {
+  const manifest = join(dirname(nativeFolder()), "package.json");
+  return Manifest.parse(JSON.parse(await readFile(manifest, "utf8"))).version;
 }
 
 function nativeFolder(): string {
