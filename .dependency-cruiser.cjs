@@ -67,7 +67,7 @@ module.exports = {
       name: "api-opens-no-backend-connection",
       severity: "error",
       from: { path: "^apps/api/src" },
-      to: { path: "^packages/backends/src/tinker|^packages/agent/src/io/(?!load-tokenizer)" },
+      to: { path: "^packages/backends/src/tinker|^packages/agent/src/io/(?!load-tokenizer|resolve-model)" },
     },
     {
       name: "no-dev-dependency-in-src",
