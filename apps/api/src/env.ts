@@ -4,20 +4,23 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 
 const port = z.coerce.number().int().min(0).max(65_535);
+/** Container files set what they do not use to nothing. */
+const optional = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema);
 
 export const ApiEnv = z.object({
   ROLLDECK_DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, "must be a postgres:// address"),
-  ROLLDECK_REDIS_URL: z.string().min(1).optional(),
+  ROLLDECK_REDIS_URL: optional(z.string().optional()),
   ROLLDECK_DATA_DIR: z.string().min(1),
-  ROLLDECK_HOST: z.string().min(1).default("127.0.0.1"),
-  ROLLDECK_PORT: port.default(3000),
+  ROLLDECK_HOST: optional(z.string().default("127.0.0.1")),
+  ROLLDECK_PORT: optional(port.default(3000)),
   /** Next's loopback address; absent: there are no pages, only the API. */
-  ROLLDECK_WEB_URL: z.url({ protocol: /^http$/ }).optional(),
-  ROLLDECK_MODEL_ROOTS: z.string().optional(),
+  ROLLDECK_WEB_URL: optional(z.url({ protocol: /^http$/ }).optional()),
+  ROLLDECK_MODEL_ROOTS: optional(z.string().optional()),
   /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
   ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
-  ROLLDECK_ROOT: z.string().optional(),
-  ROLLDECK_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  ROLLDECK_ROOT: optional(z.string().optional()),
+  ROLLDECK_LOG_LEVEL: optional(z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info")),
 });
 
 export interface ApiSettings {
