@@ -5,7 +5,7 @@ import type { NextConfig } from "next";
 const root = path.resolve(process.cwd(), "../..");
 
 const config: NextConfig = {
-  transpilePackages: ["@rolldeck/contracts", "@rolldeck/client", "@rolldeck/realtime"],
+  transpilePackages: ["@rolldeck/contracts", "@rolldeck/realtime"],
   turbopack: { root },
   images: { unoptimized: true },
   poweredByHeader: false,

@@ -57,7 +57,7 @@ export function LineChart(props: LineChartProps): JSX.Element {
     const xs = shown.flatMap((each) => each.points.map((point) => point.x));
     const low = xs.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
     const high = xs.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
-    return low > high ? [0, 1] : low === high ? [low - 1, high + 1] : [low, high];
+    return low > high ? [0, 1] : low === high ? [low, low + 1] : [low, high];
   }, [shown]);
   const direct = series.length > 1 && series.length <= directUpTo;
 
@@ -71,14 +71,14 @@ export function LineChart(props: LineChartProps): JSX.Element {
           </button>
         </Tooltip>
         {log && !scale.log && drawn && <span className="text-xs text-g7">log n/a</span>}
-        <span className="flex-1" />
-        <ReadOut series={shown} unit={unit} />
         <span className="flex opacity-0 transition-opacity duration-100 group-focus-within/chart:opacity-100 group-hover/chart:opacity-100">
           <IconButton label={table ? "Show the chart" : "Show as a table"} onClick={() => setTable(!table)}>
             <Icon name={table ? "chart" : "table"} size={14} />
           </IconButton>
           <ExportButtons {...props} layer={() => layer.current} />
         </span>
+        <span className="flex-1" />
+        <ReadOut series={shown} unit={unit} />
       </figcaption>
       <div className="flex h-4 items-center justify-between text-xs text-g7">
         <span>{unit ? `↑ ${unit === "fraction" ? "%" : unit}` : ""}</span>

@@ -5,7 +5,7 @@
  */
 import { type JSX, memo, type PointerEvent, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { Area, CartesianGrid, ComposedChart, Line, XAxis, YAxis } from "recharts";
-import { formatNumber } from "../format/numbers.ts";
+import { formatCount } from "../format/numbers.ts";
 import { bandColumn, chartRows, nearestPoint, rawColumn, smoothColumn } from "./chart-rows.ts";
 import type { ChartMark, ChartSeries } from "./chart-series.ts";
 import { useCrosshair } from "./crosshair.ts";
@@ -110,7 +110,7 @@ const Drawn = memo(function Drawn({
         tickLine={{ stroke: "var(--g5)" }}
         axisLine={{ stroke: "var(--g5)" }}
         tick={axisText}
-        tickFormatter={(value: number) => formatNumber(value)}
+        tickFormatter={formatCount}
         interval="preserveStartEnd"
       />
       <YAxis

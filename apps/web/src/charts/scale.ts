@@ -26,8 +26,10 @@ export function linearScale(values: readonly number[], options: { readonly integ
     if (value > high) high = value;
   }
   if (low > high) [low, high] = [0, 1];
-  if (low === high) {
-    const pad = low === 0 ? 1 : Math.abs(low) * 0.5;
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  // Differences below a billionth of the values are noise of the arithmetic: drawn as a constant.
+  if (high - low <= size * 1e-9 || size < 1e-30) {
+    const pad = size < 1e-30 ? 1 : size * 0.5;
     // A constant that is 0 or positive keeps 0 as its floor: below it nothing means anything.
     [low, high] = low >= 0 ? [Math.max(0, low - pad), high + pad] : [low - pad, high + pad];
   }

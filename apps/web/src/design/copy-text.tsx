@@ -58,24 +58,23 @@ export function CodeBlock({
 }): JSX.Element {
   const [copied, run] = useCopied();
   return (
-    <div className="group relative rounded-md border border-g3 bg-g1">
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box must be reachable by keyboard
+      tabIndex={0}
+      aria-label={label}
+      style={{ maxHeight }}
+      className="overflow-auto rounded-md border border-g3 bg-g1 p-2 pl-3"
+    >
       <button
         type="button"
         onClick={() => run(text)}
         aria-label={`Copy ${label}`}
-        className="absolute top-1 right-1 inline-flex h-6 items-center gap-1 rounded bg-g1 px-1.5 text-xs text-g7 hover:bg-g3 hover:text-g9"
+        className="sticky top-0 float-right ml-2 inline-flex h-6 items-center gap-1 rounded bg-g1 px-1.5 text-xs text-g7 hover:bg-g3 hover:text-g9"
       >
         <Icon name={copied ? "check" : "copy"} size={12} />
         {copied ? "Copied" : "Copy"}
       </button>
-      <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box must be reachable by keyboard
-        tabIndex={0}
-        style={{ maxHeight }}
-        className="mono overflow-auto p-3 pr-16 text-sm whitespace-pre-wrap [overflow-wrap:anywhere]"
-      >
-        {text}
-      </pre>
-    </div>
+      <pre className="mono py-1 text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</pre>
+    </section>
   );
 }

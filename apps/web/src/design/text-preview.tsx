@@ -2,6 +2,7 @@
 import { type JSX, useState } from "react";
 import { cutText, formatCount } from "../format/numbers.ts";
 import { join } from "./join.ts";
+import { stripControlCodes } from "./strip-control-codes.ts";
 
 const foldAt = 1200;
 
@@ -43,21 +44,4 @@ export function TextPreview({
       )}
     </div>
   );
-}
-
-const controlCodes =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed
-  /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b\[[0-?]*[ -/]*[@-~]?|\u001b[@-Z\\-_]?|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
-
-/** CSI, OSC and single control characters out; a carriage return keeps only the last state of its line. */
-export function stripControlCodes(text: string): string {
-  return text
-    .replace(/\r\n/g, "\n")
-    .split("\n")
-    .map((line) => {
-      const plain = line.replace(controlCodes, (match) => (match === "\r" ? match : ""));
-      const states = plain.split("\r").filter((state) => state !== "");
-      return states.at(-1) ?? "";
-    })
-    .join("\n");
 }

@@ -138,7 +138,7 @@ export function ComparePage(): JSX.Element {
                 {data.metrics.map((metric, index) => (
                   <div
                     key={metric.name}
-                    className={index < 2 ? "col-span-6" : "col-span-6 lg:col-span-4 min-[1700px]:col-span-3"}
+                    className={index < 2 ? "col-span-6" : "col-span-6 min-[1024px]:col-span-4 min-[1700px]:col-span-3"}
                   >
                     <LineChart
                       title={metrics[metric.name].title}

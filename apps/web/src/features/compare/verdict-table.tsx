@@ -3,7 +3,7 @@ import { metrics } from "@rolldeck/contracts/metrics";
 import type { JSX } from "react";
 import { StatusMark } from "../../design/status-mark.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
-import { formatInUnit, formatNumber } from "../../format/numbers.ts";
+import { formatFraction, formatNumber } from "../../format/numbers.ts";
 import { type Labels, RunName, type Strokes } from "./run-name.tsx";
 
 const shownMetrics = [
@@ -35,9 +35,11 @@ export function VerdictTable({
             <Th>Run</Th>
             <Th right>Step</Th>
             {columns.map((metric) => (
-              <Th key={metric.name} right title={metrics[metric.name].definition}>
+              <Th key={metric.name} right className="h-10!" title={metrics[metric.name].definition}>
                 {metrics[metric.name].title}
-                <span className="block text-xs leading-3 font-normal">last · best</span>
+                <span className="block text-xs leading-3 font-normal">
+                  last · best{unitWords(metrics[metric.name].unit)}
+                </span>
               </Th>
             ))}
           </tr>
@@ -60,10 +62,12 @@ export function VerdictTable({
                 const own = metric.verdict.find((each) => each.runId === run.runId);
                 const base = metric.verdict.find((each) => each.runId === baseline?.runId);
                 return (
-                  <Td key={metric.name} right>
-                    {formatInUnit(own?.final ?? null, unit)}
-                    <span className="text-g7"> · {formatInUnit(own?.best ?? null, unit)}</span>
-                    {run.runId !== baseline?.runId && (
+                  <Td key={metric.name} right className="whitespace-nowrap">
+                    {bare(own?.final ?? null, unit)}
+                    <span className="text-g7"> · {bare(own?.best ?? null, unit)}</span>
+                    {run.runId === baseline?.runId ? (
+                      <span className="ml-2 inline-block min-w-[68px] text-g7">baseline</span>
+                    ) : (
                       <Delta value={own?.final ?? null} base={base?.final ?? null} better={better} unit={unit} />
                     )}
                   </Td>
@@ -76,6 +80,11 @@ export function VerdictTable({
     </section>
   );
 }
+
+/** The unit stands in the header once; fractions keep their sign, which reads as part of the number. */
+const bare = (value: number | null, unit: string): string =>
+  unit === "fraction" ? formatFraction(value) : formatNumber(value);
+const unitWords = (unit: string): string => (["fraction", "reward", "turns"].includes(unit) ? "" : `, ${unit}`);
 
 function Delta({
   value,
@@ -95,7 +104,7 @@ function Delta({
   return (
     <span
       title={`Against the baseline${unit === "fraction" ? ", percentage points" : ""}`}
-      className={`ml-2 inline-block min-w-14 ${good === null ? "text-g7" : good ? "text-done" : "text-failed"}`}
+      className={`ml-2 inline-block min-w-[68px] ${good === null ? "text-g7" : good ? "text-done" : "text-failed"}`}
     >
       {change > 0 ? "▲ +" : change < 0 ? "▼ " : "= "}
       {text}

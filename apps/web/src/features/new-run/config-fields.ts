@@ -66,8 +66,11 @@ export function labelOf(key: string): string {
 function limitsOf(schema: Schema): string {
   const low = schema.minimum ?? (schema.exclusiveMinimum === undefined ? undefined : `> ${schema.exclusiveMinimum}`);
   const high = schema.maximum ?? (schema.exclusiveMaximum === undefined ? undefined : `< ${schema.exclusiveMaximum}`);
-  if (low !== undefined && high !== undefined && Number(high) < Number.MAX_SAFE_INTEGER) return `${low} … ${high}`;
-  return low === undefined ? "" : typeof low === "string" ? low : `≥ ${low}`;
+  const number = (limit: string | number) => (typeof limit === "number" ? limit.toLocaleString("en-US") : limit);
+  // Limits that nobody meets are not worth reading; the server still names them when they are passed.
+  if (high !== undefined && (typeof high === "string" || high <= 1_048_576))
+    return low === undefined ? `≤ ${number(high)}` : `${number(low)} … ${number(high)}`;
+  return low === undefined ? "" : typeof low === "string" ? low : `≥ ${number(low)}`;
 }
 
 function kindOf(schema: Schema): Field["kind"] {

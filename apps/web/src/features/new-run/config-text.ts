@@ -63,7 +63,8 @@ export function setInText(text: string, path: Path, value: unknown): string {
       if (!isCollection(document.getIn(parent)))
         document.setIn(parent, document.createNode(typeof path[depth] === "number" ? [] : {}));
     }
-    document.setIn(path, document.createNode(value));
+    // A plain value goes into the node that is there, which keeps its comment.
+    document.setIn(path, typeof value === "object" && value !== null ? document.createNode(value) : value);
   }
   return document.contents === null || (isCollection(document.contents) && document.contents.items.length === 0)
     ? ""

@@ -14,6 +14,7 @@ import { join } from "../../design/join.ts";
 import { Kbd } from "../../design/kbd.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { Tabs } from "../../design/tabs.tsx";
+import { runListKey } from "../runs/use-run-list.ts";
 import { useKeys } from "../shell/keys.ts";
 import { useCrumbs } from "../shell/page-header.ts";
 import type { FormState, Issue } from "./config-field.tsx";
@@ -62,7 +63,7 @@ export function NewRunPage(): JSX.Element {
     },
     onSuccess: ({ runId }) => {
       discard();
-      void queries.invalidateQueries(trpc.runs.list.infiniteQueryFilter());
+      void queries.invalidateQueries({ queryKey: [runListKey] });
       router.push(`/runs/${runId}`);
     },
     onError: () => summary.current?.focus(),

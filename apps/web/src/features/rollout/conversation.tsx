@@ -13,6 +13,7 @@ import {
 } from "./conversation-rows.ts";
 import { TokenChunk } from "./token-chunk.tsx";
 import type { TokenMode } from "./token-colour.ts";
+import { TokenLegend } from "./token-legend.tsx";
 import type { Token, TokenStore } from "./token-store.ts";
 import { TokenStrip } from "./token-strip.tsx";
 import { TokenTooltip } from "./token-tooltip.tsx";
@@ -95,6 +96,7 @@ export function Conversation({
   };
   return (
     <>
+      {showTokens && <TokenLegend mode={mode} />}
       {showTokens && (
         <TokenStrip
           store={store}

@@ -23,7 +23,6 @@ import { DetailPane } from "./detail-pane.tsx";
 import { Outline } from "./outline.tsx";
 import { RolloutHeader } from "./rollout-header.tsx";
 import { modeLabels, tokenModes } from "./token-colour.ts";
-import { TokenLegend } from "./token-legend.tsx";
 import { useTokenStore } from "./token-store.ts";
 import { useNeighbours } from "./use-neighbours.ts";
 import { turnsKey, useTurns } from "./use-turns.ts";
@@ -200,15 +199,13 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
               </Button>
             )}
             <span className="flex-1" />
-            {showTokens ? (
-              <TokenLegend mode={view.colour} />
-            ) : (
-              <span className="flex items-center gap-1 text-xs text-g7">
+            {!showTokens && (
+              <span className="flex items-center gap-1 text-xs whitespace-nowrap text-g7">
                 <Kbd>j</Kbd>
                 <Kbd>k</Kbd> turn <Kbd>t</Kbd> tokens
               </span>
             )}
-            <span className="num text-sm text-g7">
+            <span className="num text-sm whitespace-nowrap text-g7">
               {formatCount(turns.length)} {turns.length === 1 ? "turn" : "turns"} · {formatCount(rollout.tokens.total)}{" "}
               tokens
             </span>

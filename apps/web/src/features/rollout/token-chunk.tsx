@@ -37,7 +37,7 @@ export const TokenChunk = memo(function TokenChunk({
         key={index}
         data-token={index}
         className={join(
-          "relative mx-px rounded-[2px] border-b-2",
+          "relative border-b-2 shadow-[inset_-1px_0_0_var(--g0)]",
           masked && "hatched",
           selected && "outline-2 outline-accent",
         )}
@@ -51,7 +51,5 @@ export const TokenChunk = memo(function TokenChunk({
       </span>,
     );
   }
-  return (
-    <div className="mono px-4 pb-1 text-sm leading-[23px] whitespace-pre-wrap [overflow-wrap:anywhere]">{spans}</div>
-  );
+  return <div className="mono px-4 pb-1 text-base leading-6 whitespace-pre-wrap [overflow-wrap:anywhere]">{spans}</div>;
 });

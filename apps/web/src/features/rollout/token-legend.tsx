@@ -17,7 +17,7 @@ export function TokenLegend({ mode }: { mode: TokenMode }): JSX.Element {
     origin: ["", ""],
   };
   return (
-    <span className="flex items-center gap-3 text-xs text-g7 max-[1240px]:hidden">
+    <div className="flex h-6 items-end gap-3 px-4 text-xs whitespace-nowrap text-g7">
       {mode === "origin" ? (
         (["sampled", "observation", "template", "hint"] as const).map((origin) => (
           <span key={origin} className="inline-flex items-center gap-1">
@@ -40,6 +40,6 @@ export function TokenLegend({ mode }: { mode: TokenMode }): JSX.Element {
       <span className="inline-flex items-center gap-1">
         <span className="hatched h-2.5 w-4 border border-g3" /> not trained
       </span>
-    </span>
+    </div>
   );
 }

@@ -98,7 +98,7 @@ export function TokenStrip({
     onPick(Math.floor(share * store.total));
   };
   return (
-    <div className="px-4 py-2">
+    <div className="px-4 pt-1 pb-2">
       <div
         ref={box}
         className="relative cursor-crosshair"

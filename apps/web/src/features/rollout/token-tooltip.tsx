@@ -46,7 +46,12 @@ export function TokenFacts({ token }: { token: Token }): JSX.Element {
         ["Ratio", number(ratio(token))],
         ["Advantage", number(token.advantage)],
         ["Mask", maskText(token)],
-        ["Version", number(token.policyVersion)],
+        [
+          "Version",
+          <span key="version" className="num">
+            {token.policyVersion ?? "n/a"}
+          </span>,
+        ],
       ]}
     />
   );

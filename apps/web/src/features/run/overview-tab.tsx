@@ -134,7 +134,7 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
         {charts.map(({ chart, series: lines }) => (
           <div
             key={chart.title}
-            className={chart.big ? "col-span-6" : "col-span-6 lg:col-span-4 min-[1700px]:col-span-3"}
+            className={chart.big ? "col-span-6" : "col-span-6 min-[1024px]:col-span-4 min-[1700px]:col-span-3"}
           >
             <LineChart
               title={chart.title}

@@ -2,7 +2,7 @@
 /** Stages as lanes over one time axis with one cursor: active filled, queued hatched on top of it, marks as thin lines. */
 import type { Timeline } from "@rolldeck/contracts/api/runs";
 import { type JSX, useId, useState } from "react";
-import { formatNumber } from "../../format/numbers.ts";
+import { formatCount, missing } from "../../format/numbers.ts";
 import { formatClock, formatUtc } from "../../format/times.ts";
 
 const laneHeight = 84;
@@ -76,11 +76,6 @@ export function TimelineLanes({ timeline, width }: { timeline: Timeline; width: 
         }}
         onPointerLeave={() => setAt(null)}
       >
-        <defs>
-          <pattern id={hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-            <line y2="5" stroke="currentColor" strokeWidth="1.5" />
-          </pattern>
-        </defs>
         {timeline.lanes.map((lane, index) => (
           <Lane
             key={lane.stage}
@@ -172,25 +167,38 @@ function Lane({
   const zeros = lane.active.map(() => 0);
   const index = at ?? lane.active.length - 1;
   return (
-    <g style={{ color: colour }}>
+    <g>
+      <defs>
+        <pattern
+          id={`${hatch}${lane.stage}`}
+          width="5"
+          height="5"
+          patternUnits="userSpaceOnUse"
+          patternTransform="rotate(45)"
+        >
+          <line y2="5" stroke={colour} strokeWidth="1.6" />
+        </pattern>
+      </defs>
       <line x1={left} x2={width - right} y1={bottom} y2={bottom} stroke="var(--g4)" />
       <line x1={left} x2={width - right} y1={y(most)} y2={y(most)} stroke="var(--g3)" />
-      <path d={areaPath(lane.active, totals, x, y)} fill={`url(#${hatch})`} opacity="0.55" />
+      <path d={areaPath(lane.active, totals, x, y)} fill={`url(#${hatch}${lane.stage})`} opacity="0.75" />
       <path d={areaPath(zeros, lane.active, x, y)} fill={colour} opacity="0.72" />
       <text x="0" y={top + 18} fontSize="13" fontWeight="600" fill="var(--g9)">
         {names[lane.stage]}
       </text>
       <text x="0" y={top + 38} fontSize="11" fill="var(--g8)" className="num">
-        {formatNumber(round(lane.active[index]))} active
+        {shown(lane.active[index])} active
       </text>
       <text x="0" y={top + 54} fontSize="11" fill="var(--g7)" className="num">
-        {formatNumber(round(lane.queued[index]))} queued
+        {shown(lane.queued[index])} queued
       </text>
       <text x={left - 6} y={y(most) + 4} fontSize="11" fill="var(--g7)" textAnchor="end" className="num">
-        {formatNumber(round(most))}
+        {shown(most)}
       </text>
     </g>
   );
 }
 
-const round = (value: number | undefined): number | null => (value === undefined ? null : Math.round(value * 10) / 10);
+/** Mean counts need one digit after the point at most. */
+const shown = (value: number | undefined): string =>
+  value === undefined ? missing : value >= 100 ? formatCount(value) : String(Math.round(value * 10) / 10);

@@ -1,6 +1,6 @@
 /** One sentence that says how a run goes, from its metrics alone. Pure. */
 import type { MetricSeries, RunDetail } from "@rolldeck/contracts/api/runs";
-import type { MetricName } from "@rolldeck/contracts/metrics";
+import { type MetricName, metrics } from "@rolldeck/contracts/metrics";
 import { formatFraction, formatNumber } from "../../format/numbers.ts";
 
 const ends = (series: readonly MetricSeries[], name: MetricName) => {
@@ -16,8 +16,14 @@ export function verdict(run: RunDetail, series: readonly MetricSeries[]): { text
       text: `${formatFraction(failed.value)} of the rollouts of step ${failed.step} failed without a score.`,
       alarm: true,
     };
-  const broken = series.flatMap((each) => each.points).find((point) => point.nonFinite !== null);
-  if (broken) return { text: `A metric is ${broken.nonFinite} at step ${broken.step}.`, alarm: true };
+  const broken = series
+    .flatMap(({ name, points }) => points.map((point) => ({ name, point })))
+    .findLast(({ point }) => point.nonFinite !== null);
+  if (broken)
+    return {
+      text: `${metrics[broken.name].title} is ${broken.point.nonFinite} at step ${broken.point.step}.`,
+      alarm: true,
+    };
   const flat = ends(series, "groups/zero-variance").last;
   const heldOut = ends(series, "evaluate/success");
   const success = heldOut.count > 0 ? heldOut : ends(series, "reward/success");

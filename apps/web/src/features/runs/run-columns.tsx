@@ -30,12 +30,12 @@ function Took({ run }: { run: RunSummary }) {
 export const runColumns = [
   column.accessor("status", {
     header: "Status",
-    meta: { width: 128 },
+    meta: { width: 112 },
     cell: ({ row }) => <StatusMark status={row.original.status} withLabel />,
   }),
   column.accessor("name", {
     header: "Name",
-    meta: { width: 240, grow: true },
+    meta: { width: 232, grow: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex min-w-0 items-center gap-2">
         <span
@@ -46,13 +46,13 @@ export const runColumns = [
         <Link
           href={`/runs/${run.runId}`}
           tabIndex={-1}
-          className="truncate font-medium hover:text-accent-text"
+          className="max-w-[62%] shrink-0 truncate font-medium hover:text-accent-text"
           title={run.name}
         >
           {run.name}
         </Link>
-        {run.tags.slice(0, 3).map((tag) => (
-          <Chip key={tag} title={`tag ${tag}`} className="max-w-[96px] shrink-0">
+        {run.tags.slice(0, run.reason ? 1 : 2).map((tag) => (
+          <Chip key={tag} title={`tag ${tag}`} className="min-w-0 max-w-[96px]">
             <span className="truncate">{tag}</span>
           </Chip>
         ))}
@@ -68,12 +68,12 @@ export const runColumns = [
       </span>
     ),
   }),
-  column.accessor("model", { header: "Model", meta: { width: 104 } }),
-  column.accessor((run) => run.taskSets.join(", "), { id: "taskSets", header: "Task", meta: { width: 104 } }),
-  column.accessor("backend", { header: "Backend", meta: { width: 104 } }),
+  column.accessor("model", { header: "Model", meta: { width: 96 } }),
+  column.accessor((run) => run.taskSets.join(", "), { id: "taskSets", header: "Task", meta: { width: 88 } }),
+  column.accessor("backend", { header: "Backend", meta: { width: 96 } }),
   column.accessor("step", {
     header: "Step",
-    meta: { width: 116, right: true },
+    meta: { width: 104, right: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex items-center justify-end gap-2">
         <span aria-hidden="true" className="h-1 w-8 overflow-hidden rounded-full bg-g3">
@@ -91,7 +91,7 @@ export const runColumns = [
   }),
   column.accessor("reward", {
     header: "Reward",
-    meta: { width: 156, right: true },
+    meta: { width: 152, right: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex items-center justify-end gap-2">
         <Sparkline values={run.rewardSeries} colour={runColour(run.runId)} />
@@ -105,8 +105,8 @@ export const runColumns = [
     cell: ({ getValue }) => formatFraction(getValue()),
   }),
   column.accessor("logprobGap", {
-    header: "Log-prob gap",
-    meta: { width: 100, right: true },
+    header: "Log-p gap",
+    meta: { width: 92, right: true },
     cell: ({ getValue }) => formatNumber(getValue()),
   }),
   column.accessor("sampledTokens", {
@@ -122,10 +122,12 @@ export const runColumns = [
   }),
   column.accessor("createdAt", {
     header: "Created",
-    meta: { width: 96, right: true },
+    meta: { width: 88, right: true },
     cell: ({ getValue }) => <TimeAgo at={getValue()} />,
   }),
 ];
+/** Columns that give way first where the page is narrow, unless someone asked for them. */
+export const firstToHide: readonly string[] = ["backend", "model"];
 export const sortable: Readonly<Record<string, "createdAt" | "name" | "reward">> = {
   name: "name",
   reward: "reward",

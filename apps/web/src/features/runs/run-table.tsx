@@ -130,7 +130,7 @@ export function RunTable({
                   router.push(`/runs/${run.runId}`);
               }}
               className={join(
-                "absolute inset-x-0 grid cursor-pointer items-center border-b border-g2 px-2",
+                "absolute inset-x-0 top-0 grid cursor-pointer items-center border-b border-g2 px-2",
                 here ? "bg-g2 shadow-[inset_2px_0_0_var(--accent)]" : "hover:bg-g1",
                 picked.has(run.runId) && "bg-accent-soft",
               )}

@@ -4,6 +4,7 @@ import { useRouter } from "next/navigation";
 import { parseAsBoolean, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 import { type JSX, useCallback, useRef, useState } from "react";
 import { z } from "zod";
+import { useWidth } from "../../charts/use-width.ts";
 import { Button, ButtonLink } from "../../design/button.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Icon } from "../../design/icon.tsx";
@@ -16,9 +17,12 @@ import { useStored } from "../shell/stored.ts";
 import { ColumnMenu } from "./column-menu.tsx";
 import { NoMatch, NoRuns } from "./no-runs.tsx";
 import { QueryBar } from "./query-bar.tsx";
+import { firstToHide } from "./run-columns.tsx";
 import { RunTable } from "./run-table.tsx";
 import { useRunList } from "./use-run-list.ts";
 
+/** Width in pixels at which every column has its place. */
+const roomForAll = 1380;
 const Hidden = z.record(z.string(), z.boolean());
 function parseHidden(text: string): VisibilityState {
   try {
@@ -41,6 +45,12 @@ export function RunsPage(): JSX.Element {
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [hiddenText, setHiddenText] = useStored("runs.columns", "{}");
   const [columnsOpen, setColumnsOpen] = useState(false);
+  const [box, width] = useWidth<HTMLElement>();
+  const narrow = width > 0 && width < roomForAll;
+  const hidden: VisibilityState = {
+    ...(narrow ? Object.fromEntries(firstToHide.map((column) => [column, false])) : {}),
+    ...parseHidden(hiddenText),
+  };
   const filter = useRef<HTMLInputElement>(null);
   const setQuery = useCallback((q: string) => void setState({ q: q || null }), [setState]);
   useCrumbs([{ label: "Runs", href: "/runs" }]);
@@ -70,14 +80,14 @@ export function RunsPage(): JSX.Element {
 
   return (
     <>
-      <header className="flex min-h-12 flex-wrap items-center gap-3 border-b border-g3 px-4 py-2">
+      <header ref={box} className="flex min-h-12 flex-wrap items-center gap-3 border-b border-g3 px-4 py-2">
         <h1 className="sr-only">Runs</h1>
         <QueryBar query={state.q} onQuery={setQuery} input={filter} />
         <span className="num text-sm whitespace-nowrap text-g7">
           {total === null ? "" : `${formatCount(total)} ${total === 1 ? "run" : "runs"}`}
         </span>
         <ColumnMenu
-          hidden={parseHidden(hiddenText)}
+          hidden={hidden}
           onHidden={(next) => setHiddenText(JSON.stringify(next))}
           open={columnsOpen}
           onOpenChange={setColumnsOpen}
@@ -123,7 +133,7 @@ export function RunsPage(): JSX.Element {
           onPick={pick}
           sort={{ sort: state.sort, descending: state.desc }}
           onSort={({ sort, descending }) => void setState({ sort, desc: descending })}
-          hidden={parseHidden(hiddenText)}
+          hidden={hidden}
           onEnd={onEnd}
         />
       )}

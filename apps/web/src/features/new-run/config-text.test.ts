@@ -1,0 +1,92 @@
+import { presets } from "@rolldeck/contracts/presets";
+import { RunConfig } from "@rolldeck/contracts/run-config";
+import { describe, expect, test } from "vitest";
+import { sections, taskSetFields } from "./config-fields.ts";
+import { configDifferences, configToText, parseConfigText, pathText, setInText, valueAt } from "./config-text.ts";
+
+describe("config ↔ YAML", () => {
+  test.each(Object.entries(presets))("preset %s survives the way to text and back", (_name, preset) => {
+    const { value, error } = parseConfigText(configToText(preset.config));
+    expect(error).toBeNull();
+    expect(RunConfig.parse(value)).toEqual(RunConfig.parse(preset.config));
+  });
+
+  test("one setting changes, comments and order stay", () => {
+    const text = "# mine\nname: a\nalgorithm:\n  groupSize: 8 # wide\nseed: 3\n";
+    expect(setInText(text, ["algorithm", "groupSize"], 16)).toBe(
+      "# mine\nname: a\nalgorithm:\n  groupSize: 16 # wide\nseed: 3\n",
+    );
+  });
+
+  test("a new setting makes its parents, also where null stood", () => {
+    expect(parseConfigText(setInText("", ["model", "warmStart", "steps"], 9)).value).toEqual({
+      model: { warmStart: { steps: 9 } },
+    });
+    expect(parseConfigText(setInText("model:\n  warmStart: null\n", ["model", "warmStart", "steps"], 9)).value).toEqual(
+      {
+        model: { warmStart: { steps: 9 } },
+      },
+    );
+    expect(parseConfigText(setInText("name: a\n", ["taskSets", 0, "name"], "x")).value).toEqual({
+      name: "a",
+      taskSets: [{ name: "x" }],
+    });
+  });
+
+  test("a setting taken out takes its empty parents with it", () => {
+    expect(setInText("name: a\nbudget:\n  steps: 3\n", ["budget", "steps"], undefined)).toBe("name: a\n");
+    expect(setInText("budget:\n  steps: 3\n", ["budget", "steps"], undefined)).toBe("");
+    expect(setInText("name: a\n", ["budget", "steps"], undefined)).toBe("name: a\n");
+  });
+
+  test("text that can't be read says where and is never rewritten", () => {
+    const bad = "name: a\nseed: [1\n";
+    expect(parseConfigText(bad).error?.line).toBeGreaterThanOrEqual(2);
+    expect(setInText(bad, ["name"], "b")).toBe(bad);
+    expect(parseConfigText("- a\n- b\n").error?.message).toContain("mapping");
+    expect(parseConfigText("").value).toEqual({});
+  });
+});
+
+test("differences name the path and both sides", () => {
+  expect(
+    configDifferences({ a: { b: 1, c: 2 }, d: [{ e: 1 }] }, { a: { b: 1, c: 3 }, d: [{ e: 1 }, { e: 2 }] }),
+  ).toEqual([
+    { path: "a.c", before: "2", after: "3" },
+    { path: "d[1].e", before: null, after: "2" },
+  ]);
+});
+
+test("paths are named as problems name them", () => {
+  expect(pathText(["taskSets", 0, "weight"])).toBe("taskSets[0].weight");
+  expect(valueAt({ taskSets: [{ weight: 2 }] }, ["taskSets", 0, "weight"])).toBe(2);
+  expect(valueAt(null, ["a"])).toBeUndefined();
+});
+
+describe("the form's fields", () => {
+  const fields = sections.flatMap((section) => section.groups.flatMap((group) => group.fields));
+
+  test("every setting of the schema is in exactly one place", () => {
+    const shown = fields.map((field) => pathText(field.path)).sort();
+    expect(new Set(shown).size).toBe(shown.length);
+    const defaults = RunConfig.parse({ taskSets: [{ name: "x" }] });
+    const leaves = (value: unknown, path: string): string[] =>
+      typeof value === "object" && value !== null && !Array.isArray(value)
+        ? Object.entries(value).flatMap(([key, inner]) => leaves(inner, path ? `${path}.${key}` : key))
+        : [path];
+    expect(shown).toEqual(
+      leaves(defaults, "")
+        .filter((path) => path !== "version" && path !== "taskSets")
+        .sort(),
+    );
+  });
+
+  test("defaults and limits come from the schema", () => {
+    const groupSize = fields.find((field) => pathText(field.path) === "algorithm.groupSize");
+    expect(groupSize).toMatchObject({ kind: "integer", default: 8, limits: "1 … 256" });
+    const warmStart = fields.find((field) => pathText(field.path) === "model.warmStart");
+    expect(warmStart?.kind).toBe("optional-group");
+    expect(warmStart?.fields.map((field) => field.default)).toEqual([90, 64, 0.002]);
+    expect(taskSetFields.find((field) => field.path[0] === "name")?.default).toBeUndefined();
+  });
+});
