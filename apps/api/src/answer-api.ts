@@ -8,7 +8,7 @@ import type { Principal } from "./principal.ts";
 import { ProblemError } from "./problems.ts";
 import { restPrefix, serveRest } from "./rest/serve-rest.ts";
 import { serveTrpc, trpcPath } from "./routers/serve-trpc.ts";
-import type { ServerParts } from "./server.ts";
+import type { ServerParts } from "./server-parts.ts";
 
 export async function answerApi(parts: ServerParts, exchange: Exchange): Promise<Reply> {
   const { pathname } = exchange.url;

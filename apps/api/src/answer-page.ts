@@ -5,7 +5,7 @@ import { htmlReply, type Reply } from "./http/reply.ts";
 import { localPath, serveSignIn, serveSignOut } from "./http/sign-in.ts";
 import { ProblemError } from "./problems.ts";
 import { MethodProblem } from "./rest/serve-rest.ts";
-import type { ServerParts } from "./server.ts";
+import type { ServerParts } from "./server-parts.ts";
 
 /** null: the proxy streams the answer. */
 export async function answerPage(parts: ServerParts, exchange: Exchange): Promise<Reply | null> {

@@ -5,34 +5,15 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Queryable } from "@rolldeck/db/reads/rows";
-import type { Sockets } from "@rolldeck/realtime/server/attach-sockets";
 import { answerApi } from "./answer-api.ts";
 import { answerPage } from "./answer-page.ts";
-import type { Identify } from "./auth/identify.ts";
 import { type Exchange, isSafe, newRequestId, parseUrl } from "./http/exchange.ts";
-import type { WebProxy } from "./http/proxy-web.ts";
 import { problemReply, type Reply, sendReply } from "./http/reply.ts";
-import type { TrustedOrigin } from "./http/trusted-origin.ts";
-import { errorFacts, type Log } from "./log.ts";
+import { errorFacts } from "./log.ts";
 import { ProblemError, toProblem } from "./problems.ts";
-import type { ProcessMetrics } from "./process-metrics.ts";
 import { MethodProblem, restPrefix, routeLabel } from "./rest/serve-rest.ts";
 import { trpcPath } from "./routers/serve-trpc.ts";
-import type { Services } from "./services.ts";
-
-export interface ServerParts {
-  readonly db: Queryable;
-  readonly services: Services;
-  readonly identify: Identify;
-  readonly sockets: Sockets;
-  readonly proxy: WebProxy;
-  readonly trusted: TrustedOrigin;
-  readonly metrics: ProcessMetrics;
-  readonly log: Log;
-  /** The port that is listened on: part of the cookie's name. */
-  readonly port: () => number;
-}
+import type { ServerParts } from "./server-parts.ts";
 
 export function createApiServer(parts: ServerParts): Server {
   const server = createServer({ maxHeaderSize: 32 * 1024 });
