@@ -153,8 +153,8 @@ class HttpConnection(asyncio.Protocol):
             if not colon:
                 raise WorkerError("bad_input", "malformed header", status=400)
             headers[name.strip().lower()] = value.strip()
-        target = urlsplit(parts[1])
-        self._head = Request(parts[0], unquote(target.path), dict(parse_qsl(target.query)), headers)
+        path, query = _split_target(parts[1])
+        self._head = Request(parts[0], path, query, headers)
         self._body_length = _body_length(headers)
         self._close_after = headers.get("connection", "").lower() == "close"
         if headers.get("expect", "").lower() == "100-continue" and self._transport is not None:
@@ -207,6 +207,13 @@ class HttpConnection(asyncio.Protocol):
             lines.append("Connection: close")
         lines += [f"{name}: {value}" for name, value in response.headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _split_target(target: str) -> tuple[str, dict[str, str]]:
+    if "?" not in target and "%" not in target and target.startswith("/"):
+        return target, {}
+    parts = urlsplit(target)
+    return unquote(parts.path), dict(parse_qsl(parts.query))
 
 
 def _body_length(headers: dict[str, str]) -> int:
