@@ -5,6 +5,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { EventBody } from "@rolldeck/contracts/events";
 import type { Segment } from "@rolldeck/contracts/segments";
+import { arrayLiteral } from "./array-literal.ts";
 import { cleanJson, cleanText, cutText } from "./clean-text.ts";
 import type { EdgeEntry, HotEntry, ToolsEntry, TurnEntry } from "./entries.ts";
 import { encodeLogprobs, encodeTokens } from "./token-codec.ts";
@@ -169,21 +170,24 @@ export const partsOf = (batch: readonly PreparedEntry[]): BatchParts => ({
 });
 
 /** Parameters in the order that `batchStatement` numbers them for the same parts. */
-export function batchParameters(batch: readonly PreparedEntry[], parts: BatchParts): unknown[] {
+export function batchParameters(batch: readonly PreparedEntry[], parts: BatchParts): (string | Buffer)[] {
   const of = (kind: HotEntry["kind"]) =>
     batch.flatMap((prepared, ord) => (prepared.entry.kind === kind ? [{ ...prepared, ord }] : []));
-  return [
+  const columns = [
     ...entryColumns(batch),
     ...(parts.turns || parts.tools ? segmentColumns(batch) : []),
     ...(parts.turns ? turnColumns(of("turn")) : []),
     ...(parts.tools ? resultColumns(of("tools")) : []),
     ...(parts.edges ? edgeColumns(of("edge")) : []),
   ];
+  return columns.map((column) => (Buffer.isBuffer(column) ? column : arrayLiteral(column)));
 }
+
+type Column = readonly (string | number | boolean | null)[] | Buffer;
 
 const sorted = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
 
-function entryColumns(batch: readonly PreparedEntry[]): unknown[] {
+function entryColumns(batch: readonly PreparedEntry[]): Column[] {
   return [
     batch.map((_, ord) => ord),
     batch.map(({ entry }) => entry.kind),
@@ -201,7 +205,7 @@ function entryColumns(batch: readonly PreparedEntry[]): unknown[] {
   ];
 }
 
-function segmentColumns(batch: readonly PreparedEntry[]): unknown[] {
+function segmentColumns(batch: readonly PreparedEntry[]): Column[] {
   const rows = batch.flatMap(({ segments }, ord) => segments.map((segment) => ({ ...segment, ord })));
   const blob = new Blob();
   const tokens = rows.map((row) => blob.add(row.tokens));
@@ -221,7 +225,7 @@ function segmentColumns(batch: readonly PreparedEntry[]): unknown[] {
 
 type Placed = PreparedEntry & { readonly ord: number };
 
-function turnColumns(placed: readonly Placed[]): unknown[] {
+function turnColumns(placed: readonly Placed[]): Column[] {
   const turns = placed.flatMap(({ entry, ord }) => (entry.kind === "turn" ? [{ ...entry.turn, ord }] : []));
   const calls = placed.flatMap((entry) => entry.calls.map((call) => ({ ...call, ord: entry.ord })));
   return [
@@ -242,7 +246,7 @@ function turnColumns(placed: readonly Placed[]): unknown[] {
   ];
 }
 
-function resultColumns(placed: readonly Placed[]): unknown[] {
+function resultColumns(placed: readonly Placed[]): Column[] {
   const rows = placed.flatMap((entry) => entry.results.map((result) => ({ ...result, ord: entry.ord })));
   return [
     rows.map((row) => row.ord),
@@ -255,7 +259,7 @@ function resultColumns(placed: readonly Placed[]): unknown[] {
   ];
 }
 
-function edgeColumns(placed: readonly Placed[]): unknown[] {
+function edgeColumns(placed: readonly Placed[]): Column[] {
   const rows = placed.flatMap(({ entry, ord }) => (entry.kind === "edge" ? [{ ord, to: entry.to }] : []));
   const settle = rows.map(({ to }) => (to.move === "settle" ? to : null));
   return [
