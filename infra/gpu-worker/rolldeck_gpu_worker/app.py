@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hmac
 import json
 import os
@@ -63,6 +64,9 @@ async def serve(settings: Settings, parent: int) -> None:
     service.engine.start()
     server = HttpServer(Gate(settings.api_key, build_router(service)))
     port = await server.listen(settings.host, settings.port)
+    # Everything loaded so far lives as long as the process: full collections need not walk it (they stalled answers).
+    gc.collect()
+    gc.freeze()
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     print(json.dumps({"url": f"http://{host}:{port}", "boot_id": service.boot_id}), flush=True)
     background = [asyncio.create_task(service.watch_sessions()), asyncio.create_task(watch_parent(service, parent))]
