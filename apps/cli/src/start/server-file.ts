@@ -1,5 +1,5 @@
 /** `server.json` in the data folder: who serves it, so that other commands find the address and a second start is refused. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 
@@ -19,19 +19,23 @@ function isAlive(pid: number): boolean {
 
 /** The live server of a data folder, or null. */
 export function readServerFile(dataFolder: string): ServerFile | null {
-  let text: string;
+  let body: unknown;
   try {
-    text = readFileSync(fileIn(dataFolder), "utf8");
+    body = JSON.parse(readFileSync(fileIn(dataFolder), "utf8"));
   } catch {
+    // None there, or one that a machine left half-written when it died.
     return null;
   }
-  const parsed = ServerFile.safeParse(JSON.parse(text));
+  const parsed = ServerFile.safeParse(body);
   return parsed.success && isAlive(parsed.data.pid) ? parsed.data : null;
 }
 
 export function writeServerFile(dataFolder: string, url: string): void {
   const body: ServerFile = { pid: process.pid, url, startedAt: new Date().toISOString() };
-  writeFileSync(fileIn(dataFolder), `${JSON.stringify(body)}\n`, { mode: 0o600 });
+  const part = `${fileIn(dataFolder)}.${process.pid}`;
+  writeFileSync(part, `${JSON.stringify(body)}\n`, { mode: 0o600 });
+  // Whoever looks sees all of it or nothing.
+  renameSync(part, fileIn(dataFolder));
 }
 
 export const removeServerFile = (dataFolder: string): void => rmSync(fileIn(dataFolder), { force: true });

@@ -10,7 +10,9 @@ export interface PolicyInput {
   /** Policy version that samples. */
   readonly version: number;
 }
-export type Policy = (input: PolicyInput) => string | Promise<string>;
+/** Text, or bytes that need not be UTF-8. */
+export type Sampled = string | Uint8Array;
+export type Policy = (input: PolicyInput) => Sampled | Promise<Sampled>;
 
 /**
  * Follows the key chain with `get`, one key per turn, and answers the digit it finds. With `skill` below 1 a share of rollouts,
@@ -32,8 +34,8 @@ export async function sampleScripted(body: SampleBody, policy: Policy, version: 
   const strange = prompt.find((token) => token >= vocabularySize);
   if (strange !== undefined) throw new Refusal("bad_input", `token ${strange} is not in the vocabulary`, "prompt");
   const { max_tokens: maxTokens, seed = 0 } = body.sampling_params;
-  const text = await policy({ prompt: decodeTokens(prompt), seed, version });
-  const whole = [...encodeBytes(text), endToken];
+  const sampled = await policy({ prompt: decodeTokens(prompt), seed, version });
+  const whole = [...(typeof sampled === "string" ? encodeBytes(sampled) : sampled), endToken];
   const tokens = whole.slice(0, maxTokens);
   return {
     sequences: Array.from({ length: body.num_samples }, () => ({
