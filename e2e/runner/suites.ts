@@ -185,6 +185,7 @@ export const suites: readonly Suite[] = [
   { name: "pytest", all: false, run: pytest },
   { name: "walks", all: false, run: () => endToEnd("e2e/walks", 8 * minute) },
   { name: "chaos", all: false, run: () => endToEnd("e2e/chaos", 6 * minute) },
+  { name: "real", all: false, run: () => endToEnd("e2e/real", 8 * minute) },
   { name: "compose", all: false, run: () => endToEnd("e2e/containers/compose", 2 * minute) },
   { name: "images", all: true, run: () => endToEnd("e2e/containers/images", 10 * minute) },
 ];
