@@ -56,7 +56,9 @@ async def watch_parent(service: Service, parent: int) -> None:
 
 
 async def serve(settings: Settings, parent: int) -> None:
-    """@param parent: process id of the supervisor, read when the process started. Runs until SIGTERM, SIGINT, /ext/v1/shutdown or the parent's death; then saves and returns."""
+    """Runs until SIGTERM, SIGINT, /ext/v1/shutdown or the parent's death; then saves and returns.
+
+    @param parent: process id of the supervisor, read when the process started"""
     service = Service(settings)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

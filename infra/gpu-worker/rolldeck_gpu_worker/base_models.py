@@ -1,7 +1,7 @@
 """Base models: folders under the configured roots that hold a `config.json`, with or without weights.
 
-A name is a path below a root (`quickstart`, `Qwen/Qwen3-0.6B`). Names are checked and the resolved folder must lie inside
-its root, so no request can reach another file."""
+A name is a path below a root (`quickstart`, `Qwen/Qwen3-0.6B`). Names are checked and the resolved folder must lie
+inside its root, so no request can reach another file."""
 
 from __future__ import annotations
 

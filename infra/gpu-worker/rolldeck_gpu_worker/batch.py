@@ -158,7 +158,7 @@ class SampleBatch:
     def _build(self, chunks: list[int]) -> CachedStep:
         device = self.snapshot.weights.flat.device
         parts, positions = [], []
-        for seq, length in zip(self.rows, chunks):
+        for seq, length in zip(self.rows, chunks, strict=False):
             if seq.tokens:
                 parts.append(seq.tokens[-1:])
             else:

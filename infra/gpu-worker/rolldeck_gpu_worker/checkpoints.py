@@ -1,8 +1,8 @@
 """Checkpoints on disk: `<root>/<model>/<kind>/<name>/` with safetensors and JSON only.
 
-Order of writing: hidden temporary folder → files → fsync → rename → COMPLETE with every file's sha256. Readers ignore a
-folder without COMPLETE, so a crash at any moment leaves either the whole checkpoint or none. A name is used once: saving
-the same content again succeeds, other content is a conflict."""
+Order of writing: hidden temporary folder → files → fsync → rename → COMPLETE with every file's sha256. Readers ignore
+a folder without COMPLETE, so a crash at any moment leaves either the whole checkpoint or none. A name is used once:
+saving the same content again succeeds, other content is a conflict."""
 
 from __future__ import annotations
 

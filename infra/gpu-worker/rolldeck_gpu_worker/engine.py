@@ -1,8 +1,8 @@
 """The one engine thread: it alone touches weights, gradients and caches.
 
-It alternates sampling steps with slices of training tasks (a slice is one micro-batch), giving each side about equal time
-while both have work. Everything else talks to it through `submit` and `run`, from any thread; callbacks arrive on the
-engine thread."""
+It alternates sampling steps with slices of training tasks (a slice is one micro-batch), giving each side about equal
+time while both have work. Everything else talks to it through `submit` and `run`, from any thread; callbacks arrive
+on the engine thread."""
 
 from __future__ import annotations
 

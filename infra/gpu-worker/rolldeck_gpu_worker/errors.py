@@ -22,8 +22,14 @@ _STATUS = {
 class WorkerError(Exception):
     """A failure with a stable code. `field` names the request field that is wrong, in dotted form."""
 
-    def __init__(self, code: str, detail: str, field: str | None = None, status: int | None = None,
-                 retry_after_s: int | None = None):
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        field: str | None = None,
+        status: int | None = None,
+        retry_after_s: int | None = None,
+    ):
         super().__init__(detail)
         self.code = code
         self.detail = detail

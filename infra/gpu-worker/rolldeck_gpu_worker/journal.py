@@ -1,7 +1,7 @@
 """Order and idempotency of one model's training requests. Lives on the event loop's thread.
 
-Requests carry a contiguous `seq_id` from 1. A number seen before is a retry: with the same payload it gets the first one's
-request id, with another one a conflict. A number that is too high waits for those before it."""
+Requests carry a contiguous `seq_id` from 1. A number seen before is a retry: with the same payload it gets the first
+one's request id, with another one a conflict. A number that is too high waits for those before it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ def parse_model_config(raw: dict) -> ModelConfig:
     """@raises WorkerError bad_input when the folder is not a dense Qwen3 this worker can run exactly."""
     architectures = raw.get("architectures") or []
     if architectures != ["Qwen3ForCausalLM"]:
-        raise bad_input(f"architecture {architectures} is not supported: this worker runs Qwen3ForCausalLM", "base_model")
+        raise bad_input(
+            f"architecture {architectures} is not supported: this worker runs Qwen3ForCausalLM", "base_model"
+        )
     refused = {
         "attention_bias": raw.get("attention_bias", False) is not False,
         "hidden_act": raw.get("hidden_act", "silu") != "silu",

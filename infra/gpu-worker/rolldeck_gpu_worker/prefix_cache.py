@@ -1,7 +1,7 @@
 """Keys and values of prompts seen before, least recently used out first.
 
-Entries belong to one weight snapshot: an entry made by other weights is never found. A lookup compares tokens, so a hash
-collision costs a miss, never a wrong prefix. Only the engine thread touches it."""
+Entries belong to one weight snapshot: an entry made by other weights is never found. A lookup compares tokens, so a
+hash collision costs a miss, never a wrong prefix. Only the engine thread touches it."""
 
 from __future__ import annotations
 

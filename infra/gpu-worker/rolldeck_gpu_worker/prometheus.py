@@ -25,7 +25,10 @@ def render_metrics(service: Service) -> str:
     metric("sampled_tokens_total", "counter", "Tokens drawn.", counters.sampled_tokens)
     metric("prompt_tokens_total", "counter", "Prompt tokens of ended sequences.", counters.prompt_tokens)
     metric(
-        "cached_prompt_tokens_total", "counter", "Prompt tokens taken from the prefix cache.", counters.cached_prompt_tokens
+        "cached_prompt_tokens_total",
+        "counter",
+        "Prompt tokens taken from the prefix cache.",
+        counters.cached_prompt_tokens,
     )
     metric("sequences_total", "counter", "Sequences ended.", counters.sequences_ended)
     metric("sample_steps_total", "counter", "Sampling steps.", counters.sample_steps)
@@ -39,12 +42,16 @@ def render_metrics(service: Service) -> str:
     metric("prefix_bytes", "gauge", "Memory of cached prefixes.", engine.prefixes.bytes)
     metric("peak_bytes", "gauge", "Peak memory of the device, or resident set on CPU.", peak_bytes(service.device))
     for phase in ("idle", "sample", "train"):
-        metric("phase", "gauge", "1 for the engine's present phase.", int(engine.phase == phase), f'{{phase="{phase}"}}')
+        metric(
+            "phase", "gauge", "1 for the engine's present phase.", int(engine.phase == phase), f'{{phase="{phase}"}}'
+        )
     for model in service.models.all():
         labels = f'{{model="{model.model_id}"}}'
         metric("model_step", "gauge", "Optimiser updates.", model.step, labels)
     for model in service.models.all():
-        metric("model_weight_version", "gauge", "Served version.", model.weight_version, f'{{model="{model.model_id}"}}')
+        metric(
+            "model_weight_version", "gauge", "Served version.", model.weight_version, f'{{model="{model.model_id}"}}'
+        )
     for model in service.models.all():
         if model.trainer is not None:
             labels = f'{{model="{model.model_id}"}}'

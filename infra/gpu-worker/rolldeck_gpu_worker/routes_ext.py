@@ -120,7 +120,7 @@ class ExtRoutes:
         )
 
     async def cancel(self, request: Request) -> Response:
-        """Cancels one request by id, or all of a model's. Training stops between micro-batches and drops its gradient."""
+        """Cancels one request, or all of a model's. Training stops between micro-batches and drops its gradient."""
         body = request.json()
         if body.get("request_id") is not None:
             entry = self._s.futures.get(str(body["request_id"]))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from .base_models import BaseModel
-from .checkpoints import Checkpoint, CheckpointId, KINDS, check_name, parse_path
+from .checkpoints import KINDS, Checkpoint, CheckpointId, check_name, parse_path
 from .errors import WorkerError, as_worker_error, bad_input
 from .hosted_models import HostedModel
 from .http_server import Request, Response, json_response
@@ -137,8 +136,12 @@ class ModelRoutes:
     async def weights_info(self, request: Request) -> Response:
         checkpoint = self._s.checkpoints.get(parse_path(request.json().get("tinker_path"), "tinker_path"))
         return json_response(
-            {"base_model": checkpoint.state["base_model"], "is_lora": False, "lora_rank": None,
-             "step": checkpoint.state["step"]}
+            {
+                "base_model": checkpoint.state["base_model"],
+                "is_lora": False,
+                "lora_rank": None,
+                "step": checkpoint.state["step"],
+            }
         )
 
     async def training_runs(self, request: Request) -> Response:
@@ -166,7 +169,9 @@ class ModelRoutes:
         self._s.guard(request.headers)
         kind, _, name = request.params["checkpoint"].partition("/")
         if kind not in KINDS or not name:
-            raise WorkerError("bad_input", "name the checkpoint as weights/<name> or sampler_weights/<name>", status=400)
+            raise WorkerError(
+                "bad_input", "name the checkpoint as weights/<name> or sampler_weights/<name>", status=400
+            )
         id = CheckpointId(check_name(request.params["run"], "run"), kind, check_name(name, "name"))
         self._s.checkpoints.delete(id)
         return Response(204)

@@ -1,8 +1,8 @@
 """From logits to tokens. Seeded draws depend on (seed, sample, position) alone, never on what else is in the batch.
 
-The reported log-probability is that of softmax(logits / temperature) over the whole vocabulary: exactly what the trainer
-recomputes when its loss_fn_config carries the same `temperature`. At temperature 0 (greedy) it is the untempered one;
-top_p and top_k restrict what may be drawn without changing what is reported."""
+The reported log-probability is that of softmax(logits / temperature) over the whole vocabulary: exactly what the
+trainer recomputes when its loss_fn_config carries the same `temperature`. At temperature 0 (greedy) it is the
+untempered one; top_p and top_k restrict what may be drawn without changing what is reported."""
 
 from __future__ import annotations
 

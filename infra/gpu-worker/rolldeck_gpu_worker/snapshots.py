@@ -1,5 +1,5 @@
-"""Weights as the sampler sees them. A snapshot never changes; `uid` is unique in the process, so whatever is keyed by it
-(batches, cached prefixes) can not outlive its weights by accident even when a version number comes again."""
+"""Weights as the sampler sees them. A snapshot never changes; `uid` is unique in the process, so whatever is keyed by
+it (batches, cached prefixes) can not outlive its weights by accident even when a version number comes again."""
 
 from __future__ import annotations
 

@@ -117,7 +117,8 @@ class Trainer:
             self.zero_grad()
             if not is_out_of_memory(error):
                 raise
-            detail = f"out of memory at {self._budget} tokens per micro-batch, peak {peak_bytes(self.weights.flat.device)} bytes"
+            peak = peak_bytes(self.weights.flat.device)
+            detail = f"out of memory at {self._budget} tokens per micro-batch, peak {peak} bytes"
             raise WorkerError("oom", detail) from cause
         self._kept = kept
         return result
@@ -158,7 +159,7 @@ class Trainer:
 
     def _collect(self, request, indices, order, starts, lp, loss, clipped, inputs: TokenInputs, sums: LossSums) -> None:
         trained = inputs.weights != 0
-        # JSON has no NaN: what is not finite is counted and reported as 0; the gradient keeps it and the update is skipped.
+        # JSON has no NaN: what is not finite is counted and reported as 0; the gradient keeps it: no update.
         finite = torch.isfinite(lp) & torch.isfinite(loss)
         sums.non_finite += int((~finite).sum())
         lp, loss = torch.where(finite, lp, 0.0), torch.where(finite, loss, 0.0)

@@ -1,7 +1,7 @@
 """Weights in one flat float32 buffer with named views into it.
 
-Invariant: every parameter is a view of `flat`, so a snapshot is one clone, the global gradient norm one reduction and an
-AdamW step a handful of whole-buffer operations. Query/key/value and gate/up projections are stored fused;
+Invariant: every parameter is a view of `flat`, so a snapshot is one clone, the global gradient norm one reduction and
+an AdamW step a handful of whole-buffer operations. Query/key/value and gate/up projections are stored fused;
 `to_hf`/`load_hf` translate to and from Hugging Face names."""
 
 from __future__ import annotations
@@ -58,34 +58,13 @@ class Weights:
         return Weights(self.config, self.flat.detach().clone())
 
     def to_hf(self) -> dict[str, torch.Tensor]:
-        """Tensors by Hugging Face name, on the CPU, contiguous. Tied heads are left out, as Hugging Face does."""
-        c = self.config
-        q, kv = c.heads * c.head_dim, c.kv_heads * c.head_dim
-        named = {"model.embed_tokens.weight": self.embed, "model.norm.weight": self.final_norm}
-        if not c.tied:
-            named["lm_head.weight"] = self.head
-        for index, layer in enumerate(self.layers):
-            p = f"model.layers.{index}."
-            query, key, value = layer.qkv.split([q, kv, kv])
-            gate, up = layer.gate_up.chunk(2)
-            named |= {
-                p + "input_layernorm.weight": layer.norm1,
-                p + "self_attn.q_proj.weight": query,
-                p + "self_attn.k_proj.weight": key,
-                p + "self_attn.v_proj.weight": value,
-                p + "self_attn.q_norm.weight": layer.q_norm,
-                p + "self_attn.k_norm.weight": layer.k_norm,
-                p + "self_attn.o_proj.weight": layer.out,
-                p + "post_attention_layernorm.weight": layer.norm2,
-                p + "mlp.gate_proj.weight": gate,
-                p + "mlp.up_proj.weight": up,
-                p + "mlp.down_proj.weight": layer.down,
-            }
-        return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in named.items()}
+        """Copies by Hugging Face name, on the CPU."""
+        return {name: view.detach().cpu().contiguous().clone() for name, view in self._hf_views().items()}
 
     def load_hf(self, tensors: dict[str, torch.Tensor]) -> None:
         """Copies Hugging Face tensors in. @raises WorkerError bad_input when a tensor is missing or misshapen."""
-        targets = self._hf_targets()
+        # Without gradients: the copies below are not part of any graph.
+        targets = Weights(self.config, self.flat.detach())._hf_views()
         missing = sorted(set(targets) - set(tensors))
         if missing:
             raise bad_input(f"weights lack {len(missing)} tensors, first {missing[0]}", "path")
@@ -96,18 +75,18 @@ class Weights:
                     raise bad_input(f"{name} has shape {tuple(source.shape)}, expected {tuple(target.shape)}", "path")
                 target.copy_(source.to(target.dtype))
 
-    def _hf_targets(self) -> dict[str, torch.Tensor]:
+    def _hf_views(self) -> dict[str, torch.Tensor]:
+        """The views by Hugging Face name; a tied head has none, as there."""
         c = self.config
-        plain = Weights(c, self.flat.detach())
         q, kv = c.heads * c.head_dim, c.kv_heads * c.head_dim
-        targets = {"model.embed_tokens.weight": plain.embed, "model.norm.weight": plain.final_norm}
+        views = {"model.embed_tokens.weight": self.embed, "model.norm.weight": self.final_norm}
         if not c.tied:
-            targets["lm_head.weight"] = plain.head
-        for index, layer in enumerate(plain.layers):
+            views["lm_head.weight"] = self.head
+        for index, layer in enumerate(self.layers):
             p = f"model.layers.{index}."
             query, key, value = layer.qkv.split([q, kv, kv])
             gate, up = layer.gate_up.chunk(2)
-            targets |= {
+            views |= {
                 p + "input_layernorm.weight": layer.norm1,
                 p + "self_attn.q_proj.weight": query,
                 p + "self_attn.k_proj.weight": key,
@@ -120,7 +99,7 @@ class Weights:
                 p + "mlp.up_proj.weight": up,
                 p + "mlp.down_proj.weight": layer.down,
             }
-        return targets
+        return views
 
 
 def parameter_shapes(c: ModelConfig) -> dict[str, tuple[int, ...]]:

@@ -12,7 +12,6 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
-
 from worker_process import WorkerProcess, make_model_root  # noqa: E402
 
 torch.set_num_threads(1)

@@ -36,7 +36,8 @@ from rolldeck_gpu_worker.checkpoints import CheckpointId, CheckpointStore
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 {fault}
 trainer = tiny_trainer(seed=1)
-CheckpointStore(Path({folder!r})).save(CheckpointId("m", "weights", "one"), trainer.weights, trainer.optimiser, {state!r})
+id = CheckpointId("m", "weights", "one")
+CheckpointStore(Path({folder!r})).save(id, trainer.weights, trainer.optimiser, {state!r})
 """
 
 
@@ -112,7 +113,12 @@ def test_a_torn_folder_is_ignored(tmp_path):
 
 def test_only_safetensors_and_json_are_written(tmp_path):
     folder = save(tmp_path).folder(ONE)
-    assert sorted(f.name for f in folder.iterdir()) == ["COMPLETE", "model.safetensors", "optimizer.safetensors", "state.json"]
+    assert sorted(f.name for f in folder.iterdir()) == [
+        "COMPLETE",
+        "model.safetensors",
+        "optimizer.safetensors",
+        "state.json",
+    ]
     manifest = json.loads((folder / "COMPLETE").read_text())
     assert manifest["files"].keys() == {"model.safetensors", "optimizer.safetensors", "state.json"}
 
@@ -128,7 +134,10 @@ def test_a_worker_killed_before_its_step_replays_to_the_same_weights(tmp_path, m
         model.forward_backward(data[2])
         process.kill()
     with WorkerProcess(tmp_path / "a", model_root) as process, process.client() as client:
-        assert client.api("optim_step", {"model_id": model.id, "seq_id": 7, "adam_params": {}}).json["code"] == "unknown_model"
+        assert (
+            client.api("optim_step", {"model_id": model.id, "seq_id": 7, "adam_params": {}}).json["code"]
+            == "unknown_model"
+        )
         again = client.model(seed=6)
         assert again.call("load_weights", path=path, optimizer=True)["step"] == 1
         _steps(again, data[1:])
@@ -171,7 +180,10 @@ def test_the_export_loads_in_transformers_with_equal_logits(tmp_path, model_root
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     assert tokenizer.encode('<|user|>find a<|end|><|assistant|>[get(k="a")]<|end|>') == TEXT
     chat = [{"role": "user", "content": "find a"}]
-    assert tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False) == "<|user|>find a<|end|><|assistant|>"
+    assert (
+        tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        == "<|user|>find a<|end|><|assistant|>"
+    )
 
 
 def test_a_folder_with_weights_is_where_training_starts(tmp_path, model_root):
@@ -211,7 +223,10 @@ def test_shutdown_by_request(tmp_path, model_root):
 
 def test_the_worker_ends_when_its_parent_dies(tmp_path, model_root):
     """A supervisor process starts the worker and is killed."""
-    supervisor = "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:]); print(p.pid, file=sys.stderr, flush=True); time.sleep(600)"
+    supervisor = """
+import subprocess, sys, time
+print(subprocess.Popen(sys.argv[1:]).pid, file=sys.stderr, flush=True)
+time.sleep(600)"""
     with WorkerProcess(tmp_path, model_root, parent=[sys.executable, "-c", supervisor]) as process:
         worker = int(process.process.stderr.readline())
         process.process.kill()
@@ -233,6 +248,14 @@ def _runs(pid: int) -> bool:
 def test_a_worker_without_a_proper_key_does_not_start(tmp_path, model_root):
     for key in ("", "secret-0123456789", "tml-x"):
         environment = {**os.environ, "ROLLDECK_GPU_WORKER_KEY": key}
-        command = [sys.executable, "-m", "rolldeck_gpu_worker", "--data-dir", str(tmp_path), "--model-roots", str(model_root)]
+        command = [
+            sys.executable,
+            "-m",
+            "rolldeck_gpu_worker",
+            "--data-dir",
+            str(tmp_path),
+            "--model-roots",
+            str(model_root),
+        ]
         ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=60)
         assert ended.returncode == 2 and b"ROLLDECK_GPU_WORKER_KEY" in ended.stderr

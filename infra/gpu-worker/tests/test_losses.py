@@ -85,7 +85,12 @@ def test_entropy_is_rewarded():
 
 
 def test_unknown_losses_and_settings_are_refused():
-    for name, config in [("cispo", {}), ("ppo", {"c": 1}), ("ppo", {"temperature": float("nan")}), ("ppo", {"kl_coef": -1})]:
+    for name, config in [
+        ("cispo", {}),
+        ("ppo", {"c": 1}),
+        ("ppo", {"temperature": float("nan")}),
+        ("ppo", {"kl_coef": -1}),
+    ]:
         with pytest.raises(WorkerError) as caught:
             check_loss(name, config)
         assert caught.value.code == "bad_input"
@@ -109,7 +114,9 @@ def test_adamw():
 
 def test_global_norm_clip():
     clipped, plain = torch.zeros(2, dtype=D), torch.zeros(2, dtype=D)
-    norm, applied = AdamW(clipped).step(clipped, torch.tensor([3.0, 4.0], dtype=D), AdamParams(0.1, eps=1.0, grad_clip_norm=1))
+    norm, applied = AdamW(clipped).step(
+        clipped, torch.tensor([3.0, 4.0], dtype=D), AdamParams(0.1, eps=1.0, grad_clip_norm=1)
+    )
     AdamW(plain).step(plain, torch.tensor([0.6, 0.8], dtype=D), AdamParams(0.1, eps=1.0))
     assert (norm, applied) == (pytest.approx(5.0), True)
     assert torch.allclose(clipped, plain)

@@ -113,7 +113,9 @@ def test_two_versions_sample_side_by_side():
         for thread in threads:
             thread.join()
     for index in (0, 1):
-        assert [r["sequences"][0]["tokens"] for r in mixed[index]] == [r["sequences"][0]["tokens"] for r in alone[index]]
+        assert [r["sequences"][0]["tokens"] for r in mixed[index]] == [
+            r["sequences"][0]["tokens"] for r in alone[index]
+        ]
         assert {r["weight_version"] for r in mixed[index]} == {index}
 
 

@@ -83,7 +83,9 @@ class Client:
                 return reply.json
 
     def session(self) -> str:
-        return self.api("create_session", {"tags": [], "user_metadata": None, "sdk_version": "0.25.0"}).json["session_id"]
+        return self.api("create_session", {"tags": [], "user_metadata": None, "sdk_version": "0.25.0"}).json[
+            "session_id"
+        ]
 
     def model(self, base: str = "tiny", seed: int = 1, headers: dict[str, str] | None = None) -> Model:
         body = {"session_id": self.session(), "model_seq_id": 0, "base_model": base}
@@ -148,7 +150,9 @@ def sample_body(prompt: list[int], session: str, **params: Any) -> dict:
 class WorkerProcess:
     """A worker process; `prelude` is Python run before it starts, for faults that only a process can have."""
 
-    def __init__(self, data_dir: Path, model_root: Path, *flags: str, prelude: str = "", parent: list[str] | None = None):
+    def __init__(
+        self, data_dir: Path, model_root: Path, *flags: str, prelude: str = "", parent: list[str] | None = None
+    ):
         self.data_dir = data_dir
         command = [sys.executable, "-c", f"{prelude}\nfrom rolldeck_gpu_worker.__main__ import main; main()"]
         command += ["--data-dir", str(data_dir), "--model-roots", str(model_root), *flags]
