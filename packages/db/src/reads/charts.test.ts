@@ -6,8 +6,9 @@ import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts
 import { seedMetric, seedRun, seedStep } from "../../testing/seed-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { configDifferences } from "./config-differences.ts";
+import { bucketWidth } from "./metric-buckets.ts";
 import { readMatrix } from "./read-matrix.ts";
-import { bucketWidth, readMetrics } from "./read-metrics.ts";
+import { readMetrics } from "./read-metrics.ts";
 import { readTimeline } from "./read-timeline.ts";
 
 let database: TestDatabase;

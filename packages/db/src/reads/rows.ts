@@ -35,3 +35,7 @@ export const iso = (expression: string): string =>
 /** SQL for a finite float8, or null: JSON has no NaN and no infinity. */
 export const finite = (expression: string): string =>
   `case when ${expression} not in ('NaN', 'Infinity', '-Infinity') then ${expression} end`;
+
+/** An error of Postgres with this SQLSTATE. */
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;

@@ -2,7 +2,6 @@
 import { RunSummary } from "@rolldeck/contracts/api/runs";
 import { z } from "zod";
 import { finite, iso, type Queryable, readRows } from "./rows.ts";
-import { meanOf, scaledSum } from "./safe-mean.ts";
 
 const sparklinePoints = 60;
 
@@ -41,39 +40,28 @@ export async function readSummaries(db: Queryable, runIds: readonly string[]): P
   return rows.map((row) => ({ ...row, rewardSeries: series.get(row.runId) ?? [] }));
 }
 
-const onlyFinite = `m."value" not in ('NaN', 'Infinity', '-Infinity')`;
-const Bucket = z.object({
-  runId: z.string(),
-  bucket: z.int(),
-  buckets: z.int(),
-  count: z.int(),
-  sum: z.number().nullable(),
-  min: z.number().nullable(),
-  max: z.number().nullable(),
-});
+const edgeStep = (direction: "asc" | "desc"): string => `
+  (select "step" from "metric_points" m where m."run_id" = ids."run_id" and m."name" = 'reward/mean'
+   order by m."step" ${direction} limit 1)`;
 
-/** reward/mean by step in at most 60 equal buckets of steps; a bucket without a finite point is null. */
+/**
+ * reward/mean in at most 60 equal buckets of steps: the last value of each, null where there is none or it is not finite. Read
+ * by index look-ups, so a run of a million steps costs what a short one does.
+ */
 async function readSparklines(db: Queryable, runIds: readonly string[]): Promise<Map<string, (number | null)[]>> {
   const rows = await readRows(
     db,
-    Bucket,
-    `with spans as (
-       select "run_id", min("step") as lo, max("step") as hi from "metric_points"
-       where "run_id" = any($1) and "name" = 'reward/mean' group by "run_id"),
-     widths as (select *, ceil((hi - lo + 1) / ${sparklinePoints}::float8)::int as width from spans)
-     select m."run_id" as "runId", (m."step" - w.lo) / w.width as "bucket", (w.hi - w.lo) / w.width + 1 as "buckets",
-       (count(*) filter (where ${onlyFinite}))::int as "count", ${scaledSum('m."value"', onlyFinite)} as "sum",
-       min(m."value") filter (where ${onlyFinite}) as "min", max(m."value") filter (where ${onlyFinite}) as "max"
-     from "metric_points" m join widths w using ("run_id") where m."name" = 'reward/mean'
-     group by m."run_id", 2, 3`,
+    z.object({ runId: z.string(), values: z.array(z.number().nullable()) }),
+    `select w."run_id" as "runId", array(
+       select (select ${finite('m."value"')} from "metric_points" m
+         where m."run_id" = w."run_id" and m."name" = 'reward/mean'
+           and m."step" >= w.lo + b * w.width and m."step" < w.lo + (b + 1) * w.width order by m."step" desc limit 1)
+       from generate_series(0, (w.hi - w.lo) / w.width) b order by b) as "values"
+     from (
+       select s.*, ceil((hi - lo + 1) / ${sparklinePoints}::float8)::int as width
+       from (select "run_id", ${edgeStep("asc")} as lo, ${edgeStep("desc")} as hi from unnest($1::text[]) ids("run_id")) s
+     ) w where w.lo is not null`,
     [runIds],
   );
-  const series = new Map<string, (number | null)[]>();
-  for (const row of rows) {
-    const points = series.get(row.runId) ?? new Array<number | null>(row.buckets).fill(null);
-    const { sum, count, min, max } = row;
-    points[row.bucket] = sum === null || min === null || max === null ? null : meanOf(sum, count, min, max);
-    series.set(row.runId, points);
-  }
-  return series;
+  return new Map(rows.map((row) => [row.runId, row.values]));
 }
