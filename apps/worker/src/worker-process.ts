@@ -92,7 +92,10 @@ export class WorkerProcess {
     const { context, stopping } = this.#parts;
     context.log.info("stopping");
     stopping.abort(new StageAbort("hand-back", "the worker is stopping"));
-    const closing = Promise.all(this.#consumers.map((consumer) => consumer.close(graceMs + afterCutMs)));
+    const closing = Promise.all([
+      this.#sweep.stop(),
+      ...this.#consumers.map((consumer) => consumer.close(graceMs + afterCutMs)),
+    ]);
     const cut = new AbortController();
     const cutting = sleep(graceMs, cut.signal).then(
       () => context.leases.abortAll(new StageAbort("hand-back", "the worker is stopping")),
@@ -101,7 +104,6 @@ export class WorkerProcess {
     await closing;
     cut.abort();
     await cutting;
-    await this.#sweep.stop();
     await this.#close();
     context.log.info("stopped");
   }
