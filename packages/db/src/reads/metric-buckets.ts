@@ -49,11 +49,12 @@ export function bucketWidth(lo: number, hi: number, buckets: number): number {
 /** By `<run> <name>`; series without points are left out. */
 export async function readBuckets(db: Queryable, range: BucketRange): Promise<Series> {
   const extents = await readExtents(db, range);
-  const widths = new Map(
-    extents.map(({ runId, name, lo, hi }) => [`${runId} ${name}`, bucketWidth(lo, hi, range.maxPoints)] as const),
-  );
-  const rows = await readBucketRows(db, range, extents, widths);
-  const series: Series = new Map([...widths].map(([key, width]) => [key, { width, buckets: [] }]));
+  const placed = extents.map((extent) => ({ ...extent, width: bucketWidth(extent.lo, extent.hi, range.maxPoints) }));
+  const long = placed.filter(({ lo, hi }) => hi - lo > longSeriesSteps);
+  const short = placed.filter((extent) => !long.includes(extent));
+  const rows = await readBucketRows(db, range, short, "many");
+  for (const extent of long) rows.push(...(await readBucketRows(db, range, [extent], "one")));
+  const series: Series = new Map(placed.map(({ runId, name, width }) => [`${runId} ${name}`, { width, buckets: [] }]));
   for (const { runId, name, bucket } of rows) series.get(`${runId} ${name}`)?.buckets.push(bucket);
   return series;
 }
@@ -94,20 +95,28 @@ const FiniteRow = Key.extend({
 });
 const OtherRow = Key.extend({ kind: z.enum(nonFiniteKinds), step: z.int(), count: z.int(), at: z.string() });
 
+interface PlacedSeries {
+  readonly runId: string;
+  readonly name: string;
+  readonly width: number;
+}
+interface BucketRow {
+  readonly runId: string;
+  readonly name: string;
+  readonly bucket: Bucket;
+}
+
 async function readBucketRows(
   db: Queryable,
   range: BucketRange,
-  extents: readonly z.infer<typeof Extent>[],
-  widths: ReadonlyMap<string, number>,
-): Promise<{ runId: string; name: string; bucket: Bucket }[]> {
-  const values = [
-    extents.map(({ runId }) => runId),
-    extents.map(({ name }) => name),
-    extents.map(({ runId, name }) => widths.get(`${runId} ${name}`) ?? 1),
-    ...stepRange(range),
-  ];
-  const { rows, rule } = await readFinite(db, values);
-  const others = rows.some((row) => row.hasOthers) ? await readRows(db, OtherRow, otherSql, values) : [];
+  series: readonly PlacedSeries[],
+  shape: keyof typeof sources,
+): Promise<BucketRow[]> {
+  const lists = [series.map(({ runId }) => runId), series.map(({ name }) => name), series.map(({ width }) => width)];
+  const values = [...(shape === "one" ? lists.map((list) => list[0]) : lists), ...stepRange(range)];
+  if (series.length === 0) return [];
+  const { rows, rule } = await readFinite(db, shape, values);
+  const others = rows.some((row) => row.hasOthers) ? await readRows(db, OtherRow, otherSql(shape), values) : [];
   const byBucket = groupBy(others, ({ runId, name, index }) => `${runId} ${name} ${index}`);
   return rows.map(({ runId, name, ...row }) => ({
     runId,
@@ -122,35 +131,41 @@ async function readBucketRows(
   }));
 }
 
-async function readFinite(db: Queryable, values: readonly unknown[]) {
+async function readFinite(db: Queryable, shape: keyof typeof sources, values: readonly unknown[]) {
   try {
-    return { rows: await readRows(db, FiniteRow, finiteSql(plainSum), values), rule: plainSum };
+    return { rows: await readRows(db, FiniteRow, finiteSql(shape, plainSum), values), rule: plainSum };
   } catch (error) {
     if (!hasCode(error, numericOutOfRange)) throw error;
-    return { rows: await readRows(db, FiniteRow, finiteSql(scaledSum), values), rule: scaledSum };
+    return { rows: await readRows(db, FiniteRow, finiteSql(shape, scaledSum), values), rule: scaledSum };
   }
 }
 
 const numericOutOfRange = "22003";
 const isFiniteValue = `m."value" > '-Infinity' and m."value" < 'Infinity'`;
-const placed = `
-  from unnest($1::text[], $2::text[], $3::int[]) as w("run_id", "name", "width")
+/** One statement for many short series; a long one alone, where Postgres can spread the pass over its workers. */
+const sources = {
+  many: `unnest($1::text[], $2::text[], $3::int[]) as w("run_id", "name", "width")`,
+  one: `(select $1::text as "run_id", $2::text as "name", $3::int as "width") w`,
+} as const;
+const longSeriesSteps = 20_000;
+const placed = (shape: keyof typeof sources): string => `
+  from ${sources[shape]}
   join "metric_points" m
     on m."run_id" = w."run_id" and m."name" = w."name" and m."step" between $4 and $5`;
 
-const finiteSql = (rule: SumRule): string => `
+const finiteSql = (shape: keyof typeof sources, rule: SumRule): string => `
   select w."run_id" as "runId", w."name", m."step" / w."width" as "index",
     max(m."step") filter (where ${isFiniteValue}) as "step", (count(*) filter (where ${isFiniteValue}))::int as "count",
     ${rule.sql('m."value"', isFiniteValue)} as "sum",
     min(m."value") filter (where ${isFiniteValue}) as "min", max(m."value") filter (where ${isFiniteValue}) as "max",
     ${iso(`max(m."at") filter (where ${isFiniteValue})`)} as "at",
     count(*) > count(*) filter (where ${isFiniteValue}) as "hasOthers"
-  ${placed} group by 1, 2, 3 order by 1, 2, 3`;
+  ${placed(shape)} group by 1, 2, 3 order by 1, 2, 3`;
 
-const otherSql = `
+const otherSql = (shape: keyof typeof sources): string => `
   select w."run_id" as "runId", w."name", m."step" / w."width" as "index", m."value"::text as "kind",
     max(m."step") as "step", count(*)::int as "count", ${iso('max(m."at")')} as "at"
-  ${placed} where m."value" in ('NaN', 'Infinity', '-Infinity') group by 1, 2, 3, 4 order by 1, 2, 5`;
+  ${placed(shape)} where m."value" in ('NaN', 'Infinity', '-Infinity') group by 1, 2, 3, 4 order by 1, 2, 5`;
 
 function finitePart(row: Omit<z.infer<typeof FiniteRow>, "runId" | "name">, rule: SumRule): FinitePart | null {
   const { step, count, sum, min, max, at } = row;
