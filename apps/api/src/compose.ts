@@ -2,6 +2,7 @@
 import type { Server } from "node:http";
 import { forgetOldKeys } from "@rolldeck/db/auth/idempotency-keys";
 import { createPool } from "@rolldeck/db/connect";
+import { createPrisma, type PrismaClient } from "@rolldeck/db/prisma";
 import { readEvents } from "@rolldeck/db/reads/read-events";
 import { connectQueue, type QueueConnection } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
@@ -37,15 +38,16 @@ const forgetMs = 3_600_000;
 export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
   const onError = (error: unknown) => log.warn(errorFacts(error), "background error");
   const pool = createPool(settings.databaseUrl, { applicationName: "rolldeck-api", max: 16, onIdleError: onError });
+  const prisma = createPrisma(pool);
   const queue = await connectQueue({ redisUrl: settings.redisUrl, pool });
   const producer = new Producer(queue, onError);
   const ownerToken = await ensureOwnerToken(settings.dataFolder);
   const trusted = new TrustedOrigin(settings.allowedHosts, settings.host);
   const bound = { port: settings.port };
-  const identify = createIdentify({ db: pool, ownerToken, cookieName: () => cookieName(bound.port) });
+  const identify = createIdentify({ db: pool, prisma, ownerToken, cookieName: () => cookieName(bound.port) });
   const sockets = openSockets({ settings, pool, trusted, identify, onError });
   const proxy = new WebProxy(settings.webUrl);
-  const services = createServices({ settings, pool, queue, producer, sockets, log });
+  const services = createServices({ settings, pool, prisma, queue, producer, sockets, log });
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
   const server = createApiServer({
     db: pool,
@@ -78,6 +80,7 @@ export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
       clearTimeout(cut);
       await producer.close();
       await queue.close();
+      await prisma.$disconnect();
       await pool.end();
     },
   };
@@ -116,12 +119,13 @@ function openSockets(parts: {
 function createServices(parts: {
   readonly settings: ApiSettings;
   readonly pool: Pool;
+  readonly prisma: PrismaClient;
   readonly queue: QueueConnection;
   readonly producer: Producer;
   readonly sockets: Sockets;
   readonly log: Log;
 }): Services {
-  const { settings, pool, queue, producer, sockets, log } = parts;
+  const { settings, pool, prisma, queue, producer, sockets, log } = parts;
   let queueOk = true;
   // The row is written before: a run that nobody could be told of is found by the sweep.
   const wake = async (runId: string) => {
@@ -141,10 +145,11 @@ function createServices(parts: {
     runs: createRunServices({ pool, wake, catalogue: catalogue.forCheck, waitForEvents: sockets.waitForEvents }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
     driven: createDrivenServices({ pool, wake }),
-    tokens: createTokenServices(pool),
+    tokens: createTokenServices(pool, prisma),
     catalogue: { get: catalogue.get },
     system: createSystemServices({
       db: pool,
+      prisma,
       dataFolder: settings.dataFolder,
       queue: { kind: queue.kind, ok: () => queueOk },
     }),

@@ -1,5 +1,6 @@
 /** The process's log: JSON lines on standard output. Nothing secret is ever handed to it: no headers, no queries, no bodies. */
 import { type Logger, pino } from "pino";
+import { withoutCredentials } from "./without-credentials.ts";
 
 export type Log = Pick<Logger, "info" | "warn" | "error" | "debug">;
 
@@ -14,5 +15,3 @@ export function errorFacts(error: unknown): { error: string; stack?: string; cau
     ...(error.cause === undefined ? {} : { cause: errorFacts(error.cause) }),
   };
 }
-
-const withoutCredentials = (text: string): string => text.replaceAll(/\/\/[^/@\s]*@/gu, "//…@");

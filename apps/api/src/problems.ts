@@ -1,10 +1,12 @@
 /**
  * Every error that leaves the API is a Problem (RFC 9457) with a stable `type`, the path of the field and the request's id.
- * Invariant: only our own faults are 5xx, and those never quote their cause to the caller.
+ * Invariants: only our own faults are 5xx, and those never quote their cause to the caller; a password that came in an address
+ * does not go back, whatever field it was typed into.
  */
 import { type Problem, type ProblemType, problemTypes, problemUrn } from "@rolldeck/contracts/api/problems";
 import { ConflictError, InputError, type InputIssue, NotFoundError } from "@rolldeck/contracts/errors";
 import { ZodError } from "zod";
+import { withoutCredentials } from "./without-credentials.ts";
 
 /** Thrown where the API itself refuses (auth, method, size …). */
 export class ProblemError extends Error {
@@ -58,9 +60,15 @@ const build = (type: ProblemType, detail: string, requestId: string, issues?: re
   type: problemUrn(type),
   title: titles[type],
   status: problemTypes[type],
-  detail,
+  detail: withoutCredentials(detail),
   requestId,
-  ...(issues ? { errors: issues.map((issue) => ({ ...issue })) } : {}),
+  ...(issues ? { errors: issues.map(shown) } : {}),
+});
+
+const shown = ({ path, message, fix }: InputIssue): InputIssue => ({
+  path: withoutCredentials(path),
+  message: withoutCredentials(message),
+  ...(fix === undefined ? {} : { fix: withoutCredentials(fix) }),
 });
 
 const summary = (issues: readonly InputIssue[]): string =>

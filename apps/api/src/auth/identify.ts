@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http";
 import { findTokenHolder, type TokenHolder } from "@rolldeck/db/auth/api-tokens";
 import { sameSecret } from "@rolldeck/db/auth/secret-text";
 import { isSession } from "@rolldeck/db/auth/sessions";
+import type { PrismaClient } from "@rolldeck/db/prisma";
 import type { Queryable } from "@rolldeck/db/reads/rows";
 import { readCookie } from "../http/cookies.ts";
 import type { Principal } from "../principal.ts";
@@ -19,12 +20,13 @@ const maxSecretLength = 256;
 
 export function createIdentify(options: {
   readonly db: Queryable;
+  readonly prisma: PrismaClient;
   readonly ownerToken: string;
   readonly cookieName: () => string;
 }): Identify {
   return async (request, token) => {
     const presented = token ?? bearer(request);
-    if (presented !== null) return fromToken(options.db, options.ownerToken, presented);
+    if (presented !== null) return fromToken(options.prisma, options.ownerToken, presented);
     const session = readCookie(request, options.cookieName());
     if (session === null || session.length > maxSecretLength) return null;
     return (await isSession(options.db, session)) ? owner : null;
@@ -37,10 +39,10 @@ function bearer(request: IncomingMessage): string | null {
   return /^Bearer\s+(\S+)$/iu.exec(header)?.[1] ?? "";
 }
 
-async function fromToken(db: Queryable, ownerToken: string, presented: string): Promise<Principal | null> {
+async function fromToken(prisma: PrismaClient, ownerToken: string, presented: string): Promise<Principal | null> {
   if (presented === "" || presented.length > maxSecretLength) return null;
   if (sameSecret(presented, ownerToken)) return owner;
-  const holder = await findTokenHolder(db, presented);
+  const holder = await findTokenHolder(prisma, presented);
   return holder && tokenPrincipal(holder);
 }
 

@@ -10,6 +10,7 @@ import { estimate } from "@rolldeck/dispatch/estimate";
 import type { z } from "zod";
 import { nearestName } from "../nearest-name.ts";
 import { fieldPath } from "../problems.ts";
+import { withoutCredentials } from "../without-credentials.ts";
 import { type CheckCatalogue, catalogueIssues } from "./catalogue-issues.ts";
 import { parseConfigText } from "./parse-config-text.ts";
 import { keysAt } from "./schema-keys.ts";
@@ -42,7 +43,11 @@ function readConfig(config: unknown): { value: unknown } | { issues: Issue[] } {
 const failed = (issues: readonly Issue[]): ConfigCheck => ({
   ok: false,
   config: null,
-  issues: issues.slice(0, maxIssues),
+  issues: issues.slice(0, maxIssues).map(({ path, message, fix }) => ({
+    path: withoutCredentials(path),
+    message: withoutCredentials(message),
+    fix: fix === null ? null : withoutCredentials(fix),
+  })),
   warnings: [],
   estimate: null,
 });

@@ -57,6 +57,7 @@ export type SystemState = z.infer<typeof SystemState>;
 
 export const Me = z.object({ name: z.string(), kind: z.enum(["owner", "token"]), scopes: z.array(z.string()) });
 export const tokenScopes = ["read", "write"] as const;
+export type TokenScope = (typeof tokenScopes)[number];
 export const CreateToken = z.strictObject({
   name: z.string().trim().min(1).max(100),
   scope: z.enum(tokenScopes).default("write"),

@@ -1,67 +1,84 @@
 /** API tokens: shown once, stored as a hash, revoked for good. */
-import { type CreatedToken, type CreateToken, TokenInfo, tokenScopes } from "@rolldeck/contracts/api/system";
+import {
+  type CreatedToken,
+  type CreateToken,
+  type TokenInfo,
+  type TokenScope,
+  tokenScopes,
+} from "@rolldeck/contracts/api/system";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 import { newId } from "../new-id.ts";
-import { iso, type Queryable, readRow, readRows } from "../reads/rows.ts";
+import type { PrismaClient } from "../prisma.ts";
 import { hashSecret, newSecret } from "./secret-text.ts";
 
 type Info = z.output<typeof TokenInfo>;
 export const tokenPrefix = "rd_";
+/** Reads must not become writes: the time of the last use is kept to the minute. */
+const lastUsedMs = 60_000;
 
-const columns = `"id" as "tokenId", "name", "scope", ${iso('"created_at"')} as "createdAt",
-  ${iso('"last_used_at"')} as "lastUsedAt"`;
+const Scope = z.enum(tokenScopes);
+const shown = { id: true, name: true, scope: true, createdAt: true, lastUsedAt: true } as const;
+
+interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  readonly scope: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+}
+const tokenInfo = ({ id, name, scope, createdAt, lastUsedAt }: TokenRow): Info => ({
+  tokenId: id,
+  name,
+  scope: Scope.parse(scope),
+  createdAt: createdAt.toISOString(),
+  lastUsedAt: lastUsedAt?.toISOString() ?? null,
+});
 
 export async function createToken(
-  db: Queryable,
+  prisma: PrismaClient,
   { name, scope }: z.output<typeof CreateToken>,
 ): Promise<z.output<typeof CreatedToken>> {
   const secret = newSecret(tokenPrefix);
-  const row = await readRow(
-    db,
-    TokenInfo,
-    `insert into "api_tokens" ("id", "name", "hash", "scope") values ($1, $2, $3, $4) returning ${columns}`,
-    [newId(), name, hashSecret(secret), scope],
-  );
-  if (!row) throw new Error("an insert returned no row");
-  return { ...row, secret };
+  const data = { id: newId(), name, scope, hash: hashSecret(secret) };
+  return { ...tokenInfo(await prisma.apiToken.create({ data, select: shown })), secret };
 }
 
 /** Tokens that still work, newest first. */
-export const listTokens = (db: Queryable): Promise<Info[]> =>
-  readRows(
-    db,
-    TokenInfo,
-    `select ${columns} from "api_tokens" where "revoked_at" is null order by "created_at" desc, "id" desc limit 1000`,
-  );
-
-/** @throws NotFoundError when there is no such token, or it was revoked before */
-export async function revokeToken(db: Queryable, tokenId: string): Promise<Info> {
-  const row = await readRow(
-    db,
-    TokenInfo,
-    `update "api_tokens" set "revoked_at" = now() where "id" = $1 and "revoked_at" is null returning ${columns}`,
-    [tokenId],
-  );
-  if (!row) throw new NotFoundError("token", tokenId);
-  return row;
+export async function listTokens(prisma: PrismaClient): Promise<Info[]> {
+  const rows = await prisma.apiToken.findMany({
+    where: { revokedAt: null },
+    select: shown,
+    orderBy: [{ createdAt: "desc" }, { id: "desc" }],
+    take: 1000,
+  });
+  return rows.map(tokenInfo);
 }
 
-const Holder = z.object({ tokenId: z.string(), name: z.string(), scope: z.enum(tokenScopes) });
-export type TokenHolder = z.infer<typeof Holder>;
+/** @throws NotFoundError when there is no such token, or it was revoked before */
+export async function revokeToken(prisma: PrismaClient, tokenId: string): Promise<Info> {
+  const revoked = await prisma.apiToken.updateManyAndReturn({
+    where: { id: tokenId, revokedAt: null },
+    data: { revokedAt: new Date() },
+    select: shown,
+  });
+  const [row] = revoked;
+  if (!row) throw new NotFoundError("token", tokenId);
+  return tokenInfo(row);
+}
 
-/** Whose secret this is. `last_used_at` is written at most once a minute: reads must not become writes. */
-export async function findTokenHolder(db: Queryable, secret: string): Promise<TokenHolder | null> {
-  const hash = hashSecret(secret);
-  const row = await readRow(
-    db,
-    Holder.extend({ fresh: z.boolean() }),
-    `select "id" as "tokenId", "name", "scope", coalesce("last_used_at" > now() - interval '1 minute', false) as "fresh"
-     from "api_tokens" where "hash" = $1 and "revoked_at" is null`,
-    [hash],
-  );
+export interface TokenHolder {
+  readonly tokenId: string;
+  readonly name: string;
+  readonly scope: TokenScope;
+}
+
+/** Whose secret this is; null when nobody's (any more). */
+export async function findTokenHolder(prisma: PrismaClient, secret: string): Promise<TokenHolder | null> {
+  const row = await prisma.apiToken.findUnique({ where: { hash: hashSecret(secret), revokedAt: null }, select: shown });
   if (!row) return null;
-  const { fresh, ...holder } = row;
-  if (!fresh) await db.query(`update "api_tokens" set "last_used_at" = now() where "hash" = $1`, [hash]);
-  return holder;
+  const now = new Date();
+  if ((row.lastUsedAt?.getTime() ?? 0) < now.getTime() - lastUsedMs)
+    await prisma.apiToken.updateMany({ where: { id: row.id }, data: { lastUsedAt: now } });
+  return { tokenId: row.id, name: row.name, scope: Scope.parse(row.scope) };
 }

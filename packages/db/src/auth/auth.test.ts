@@ -1,6 +1,7 @@
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
+import { createPrisma, type PrismaClient } from "../prisma.ts";
 import { createToken, findTokenHolder, listTokens, revokeToken } from "./api-tokens.ts";
 import { claimKey, releaseKey, storeReply } from "./idempotency-keys.ts";
 import { hashSecret, sameSecret } from "./secret-text.ts";
@@ -8,10 +9,15 @@ import { createSession, endSession, isSession } from "./sessions.ts";
 import { createSignInCode, useSignInCode } from "./sign-in-codes.ts";
 
 let database: TestDatabase;
+let prisma: PrismaClient;
 beforeAll(async () => {
   database = await createTestDatabase();
+  prisma = createPrisma(database.pool);
 });
-afterAll(() => database.drop());
+afterAll(async () => {
+  await prisma.$disconnect();
+  await database.drop();
+});
 
 const storedText = async (): Promise<string> => {
   const tables = ["sign_in_codes", "sessions", "api_tokens"];
@@ -25,7 +31,7 @@ describe("secrets", () => {
     expect(sameSecret("abc", "abcd")).toBe(false);
     const { code } = await createSignInCode(database.pool);
     const { secret } = await createSession(database.pool);
-    const token = await createToken(database.pool, { name: "ci", scope: "read" });
+    const token = await createToken(prisma, { name: "ci", scope: "read" });
     const stored = await storedText();
     for (const text of [code, secret, token.secret]) {
       expect(stored).not.toContain(text);
@@ -60,13 +66,13 @@ describe("sessions", () => {
 
 describe("API tokens", () => {
   it("are found by secret until revoked, and revoked once", async () => {
-    const { secret, tokenId } = await createToken(database.pool, { name: "laptop", scope: "write" });
-    expect(await findTokenHolder(database.pool, secret)).toEqual({ tokenId, name: "laptop", scope: "write" });
-    const listed = (await listTokens(database.pool)).find((token) => token.tokenId === tokenId);
+    const { secret, tokenId } = await createToken(prisma, { name: "laptop", scope: "write" });
+    expect(await findTokenHolder(prisma, secret)).toEqual({ tokenId, name: "laptop", scope: "write" });
+    const listed = (await listTokens(prisma)).find((token) => token.tokenId === tokenId);
     expect(listed?.lastUsedAt).not.toBeNull();
-    await revokeToken(database.pool, tokenId);
-    expect(await findTokenHolder(database.pool, secret)).toBeNull();
-    await expect(revokeToken(database.pool, tokenId)).rejects.toBeInstanceOf(NotFoundError);
+    await revokeToken(prisma, tokenId);
+    expect(await findTokenHolder(prisma, secret)).toBeNull();
+    await expect(revokeToken(prisma, tokenId)).rejects.toBeInstanceOf(NotFoundError);
   });
 });
 
