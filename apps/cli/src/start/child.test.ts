@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Child } from "./child.ts";
 
 let folder: string;
@@ -19,10 +19,27 @@ const node = (code: string, more: Partial<ConstructorParameters<typeof Child>[0]
     env: { PATH: process.env.PATH ?? "" },
     channel: false,
     logFolder: folder,
+    stopping: new AbortController().signal,
     ...more,
   });
 
 describe("Child", () => {
+  it("is not started again once the stack stops, although nobody has told it yet", async () => {
+    const stack = new AbortController();
+    const restarts: (number | null)[] = [];
+    const child = node("setTimeout(() => process.exit(0), 100)", {
+      stopping: stack.signal,
+      onRestart: (code) => restarts.push(code),
+    });
+    child.start();
+    stack.abort();
+    await vi.waitFor(() => expect(child.pid).toBeUndefined(), { timeout: 5_000 });
+    child.start();
+    expect(child.pid).toBeUndefined();
+    expect(restarts).toEqual([]);
+    await child.stop(1_000);
+  });
+
   it("starts a process again after it ends, logs what it says, and never after stop", async () => {
     const lines: string[] = [];
     let restarts = 0;

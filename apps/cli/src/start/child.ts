@@ -1,6 +1,7 @@
 /**
  * One supervised process. Invariants: at most one live process per Child; it is started again after it ends on its own, with
- * back-off from 0.5 s to 10 s that resets after a minute of health; after `stop()` it is never started again.
+ * back-off from 0.5 s to 10 s that resets after a minute of health; after `stop()`, or once `stopping` is aborted, it is never
+ * started again (Ctrl-C reaches it as well, so it may be gone before it is told).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, existsSync, renameSync, statSync, type WriteStream } from "node:fs";
@@ -16,6 +17,8 @@ export interface ChildSpec {
   /** Node processes get a channel, so that they end when the supervisor dies. */
   readonly channel: boolean;
   readonly logFolder: string;
+  /** Aborted when the whole stack stops. */
+  readonly stopping: AbortSignal;
   /** Called with each line it prints. */
   readonly onLine?: (line: string) => void;
   /** Called before each start after the first. */
@@ -26,7 +29,7 @@ const maxLogBytes = 20 * 1024 * 1024;
 
 export class Child {
   private process: ChildProcess | null = null;
-  private stopping = false;
+  private stopped = false;
   private backOffMs = 500;
   private timer: NodeJS.Timeout | null = null;
   private readonly log: WriteStream;
@@ -44,7 +47,7 @@ export class Child {
   }
 
   start(): void {
-    if (this.stopping || this.process !== null) return;
+    if (this.isOver() || this.process !== null) return;
     const startedAt = Date.now();
     const child = spawn(this.spec.command, this.spec.args, {
       cwd: this.spec.cwd,
@@ -59,6 +62,10 @@ export class Child {
     child.once("close", (code, signal) => this.onClose(code, signal, Date.now() - startedAt));
   }
 
+  private isOver(): boolean {
+    return this.stopped || this.spec.stopping.aborted;
+  }
+
   private onLine(line: string): void {
     this.log.write(`${new Date().toISOString()} ${line}\n`);
     this.tail.push(line);
@@ -68,7 +75,7 @@ export class Child {
 
   private onClose(code: number | null, signal: string | null, livedMs: number): void {
     this.process = null;
-    if (this.stopping) return;
+    if (this.isOver()) return;
     if (livedMs > 60_000) this.backOffMs = 500;
     this.spec.onRestart?.(code, signal);
     this.timer = setTimeout(() => this.start(), this.backOffMs);
@@ -77,7 +84,7 @@ export class Child {
 
   /** SIGTERM, then SIGKILL after `graceMs`; resolves when the process is gone. */
   async stop(graceMs: number): Promise<void> {
-    this.stopping = true;
+    this.stopped = true;
     if (this.timer !== null) clearTimeout(this.timer);
     const child = this.process;
     if (child === null) return;

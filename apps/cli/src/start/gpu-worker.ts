@@ -124,6 +124,7 @@ function launch(python: string, options: GpuWorkerOptions): Child {
     },
     channel: false,
     logFolder: options.logFolder,
+    stopping: options.signal,
     onRestart: (code, signal) =>
       say("gpu-worker", `ended (${signal ?? `exit ${code}`}); starting it again, see logs/gpu-worker.log`),
   });

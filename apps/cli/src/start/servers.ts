@@ -13,7 +13,14 @@ const exitWithParent = (root: string): string =>
   pathToFileURL(path.join(root, "apps/cli/bin/exit-with-parent.mjs")).href;
 
 /** `apps/<name>/dist/main.mjs`, bundled by the launcher. */
-export function nodeChild(name: "api" | "worker", root: string, env: Record<string, string>, logFolder: string): Child {
+export function nodeChild(options: {
+  name: "api" | "worker";
+  root: string;
+  env: Record<string, string>;
+  logFolder: string;
+  stopping: AbortSignal;
+}): Child {
+  const { name, root, env, logFolder, stopping } = options;
   return new Child({
     name,
     command: process.execPath,
@@ -22,6 +29,7 @@ export function nodeChild(name: "api" | "worker", root: string, env: Record<stri
     env,
     channel: true,
     logFolder,
+    stopping,
     onRestart: restarted(name),
   });
 }
@@ -33,6 +41,7 @@ export function webChild(options: {
   port: number;
   dev: boolean;
   logFolder: string;
+  stopping: AbortSignal;
 }): Child {
   const next = path.join(options.root, "node_modules/next/dist/bin/next");
   return new Child({
@@ -52,6 +61,7 @@ export function webChild(options: {
     env: { ...options.env, NODE_ENV: options.dev ? "development" : "production", NEXT_TELEMETRY_DISABLED: "1" },
     channel: true,
     logFolder: options.logFolder,
+    stopping: options.stopping,
     onRestart: restarted("web"),
   });
 }

@@ -1,7 +1,7 @@
 /**
  * The supervisor behind `npm start`: database, API, pages, worker and GPU worker in one terminal. Order: the URL is printed as
- * soon as the API listens; pages and Python environment are made beside it. Ctrl-C stops everything in reverse order; a second
- * start continues where it stopped.
+ * soon as the API listens; pages and Python environment are made beside it. Ctrl-C stops everything, the servers before what
+ * they need; a second start continues where it stopped.
  */
 import { mkdirSync } from "node:fs";
 import path from "node:path";
@@ -10,6 +10,7 @@ import { createPool } from "@rolldeck/db/connect";
 import { startEmbeddedPostgres } from "@rolldeck/db/embedded-postgres";
 import { migrate } from "@rolldeck/db/migrate";
 import type { Pool } from "pg";
+import { errorText } from "../commands/error-text.ts";
 import type { Child } from "./child.ts";
 import { say } from "./console-lines.ts";
 import { chooseDataFolder } from "./data-folder.ts";
@@ -23,8 +24,12 @@ import { nodeChild, webChild } from "./servers.ts";
 import { waitForHealth } from "./wait-for-health.ts";
 import { ensureWebBuilt } from "./web-build.ts";
 
+/** What stops together, in this order: a worker hands its rollouts back while model server and database still answer. */
+const stopOrder = ["servers", "gpu-worker", "connections", "postgres"] as const;
+
 interface Closer {
   readonly name: string;
+  readonly group: (typeof stopOrder)[number];
   close(): Promise<void>;
 }
 
@@ -38,34 +43,44 @@ export async function start(options: StartOptions, root: string): Promise<void> 
   } catch (error) {
     if (!abort.signal.aborted) {
       process.exitCode = 1;
-      say("rolldeck", error instanceof Error ? error.message : String(error));
+      say("rolldeck", errorText(error));
       abort.abort();
       await closeAll(closers);
       return;
     }
   }
   await stopped;
+  // What was still coming up when the signal came.
+  await closeAll(closers);
 }
 
 async function closeAll(closers: Closer[]): Promise<void> {
-  for (const closer of closers.splice(0).reverse()) {
-    await closer.close().catch((error: Error) => say(closer.name, `did not stop cleanly: ${error.message}`));
-  }
+  const all = closers.splice(0);
+  const stop = ({ name, close }: Closer): Promise<void> =>
+    close().catch((error: Error) => say(name, `did not stop cleanly: ${error.message}`));
+  for (const group of stopOrder) await Promise.all(all.filter((closer) => closer.group === group).map(stop));
 }
+
+/** One Ctrl-C may come twice: from the terminal, and from npm, which passes it on. Signals closer than this are one, ms. */
+const sameSignalMs = 1_000;
 
 /** First signal: stop in order. Second: end at once. */
 function onSignals(closers: Closer[], abort: AbortController): Promise<void> {
   return new Promise((resolve) => {
-    let signals = 0;
+    let firstAt: number | null = null;
     const onSignal = (): void => {
-      signals += 1;
-      if (signals > 1) process.exit(130);
+      if (firstAt !== null) {
+        if (performance.now() - firstAt > sameSignalMs) process.exit(130);
+        return;
+      }
+      firstAt = performance.now();
       say("rolldeck", "stopping (again to force)");
       abort.abort();
       void closeAll(closers).then(resolve);
     };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
+    // SIGHUP: the terminal was closed. What is said from then on reaches nobody, which is no reason to die half-way.
+    for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, onSignal);
+    for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   });
 }
 
@@ -95,23 +110,24 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
   const publicUrl = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
 
   const supervise = (name: string, child: Child, graceMs: number): void => {
-    closers.push({ name, close: () => child.stop(graceMs) });
+    closers.push({ name, group: "servers", close: () => child.stop(graceMs) });
     child.start();
   };
   const runs = (part: Part): boolean => options.only.includes(part);
-  if (runs("worker")) supervise("worker", nodeChild("worker", root, env, logFolder), 11_000);
+  const node = { root, env, logFolder, stopping: signal };
+  if (runs("worker")) supervise("worker", nodeChild({ name: "worker", ...node }), 11_000);
   const gpu = runs("gpu-worker")
     ? superviseGpuWorker({ options, root, data: data.path, logFolder, modelRoots, gpuPort, pool, signal, closers })
     : null;
   if (runs("api")) {
-    supervise("api", nodeChild("api", root, env, logFolder), 5_000);
+    supervise("api", nodeChild({ name: "api", ...node }), 5_000);
     await waitForHealth(`http://127.0.0.1:${port}/healthz`, 60_000, signal);
     writeServerFile(data.path, publicUrl);
-    closers.push({ name: "rolldeck", close: async () => removeServerFile(data.path) });
+    closers.push({ name: "rolldeck", group: "servers", close: async () => removeServerFile(data.path) });
     await sayLink(pool, publicUrl);
     if (options.demo) await launchDemo(pool, publicUrl, data.path);
   }
-  const web = runs("web") ? superviseWeb({ options, root, env, webPort, logFolder, supervise }) : null;
+  const web = runs("web") ? superviseWeb({ options, webPort, supervise, ...node }) : null;
   await Promise.all([gpu, web]);
 }
 
@@ -129,14 +145,14 @@ async function openDatabase(
   let url = options.databaseUrl;
   if (url === undefined) {
     const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataFolder, "postgres") });
-    closers.push({ name: "postgres", close: () => postgres.stop() });
+    closers.push({ name: "postgres", group: "postgres", close: () => postgres.stop() });
     url = postgres.url;
     say("postgres", `embedded, data in ${path.join(dataFolder, "postgres")}`);
   }
   const { applied } = await migrate(url);
   if (applied.length > 0) say("postgres", `migrations applied: ${applied.join(", ")}`);
   const pool = createPool(url, { applicationName: "rolldeck-start", max: 2 });
-  closers.push({ name: "postgres", close: () => pool.end() });
+  closers.push({ name: "postgres", group: "connections", close: () => pool.end() });
   return { url, pool };
 }
 
@@ -195,8 +211,7 @@ async function superviseGpuWorker(parts: {
     signal: parts.signal,
   });
   if (child === null) return;
-  // Stopped before the workers would miss it: closers run in reverse, and this one was added last.
-  parts.closers.push({ name: "gpu-worker", close: () => child.stop(10_000) });
+  parts.closers.push({ name: "gpu-worker", group: "gpu-worker", close: () => child.stop(10_000) });
   say("gpu-worker", "started");
 }
 
@@ -206,6 +221,7 @@ async function superviseWeb(parts: {
   env: Record<string, string>;
   webPort: number;
   logFolder: string;
+  stopping: AbortSignal;
   supervise: (name: string, child: Child, graceMs: number) => void;
 }): Promise<void> {
   if (!parts.options.dev) {
@@ -221,6 +237,7 @@ async function superviseWeb(parts: {
       port: parts.webPort,
       dev: parts.options.dev,
       logFolder: parts.logFolder,
+      stopping: parts.stopping,
     }),
     5_000,
   );
