@@ -78,7 +78,7 @@ export async function startRealStack(options: {
         limitMs,
       ),
     stop: async () => {
-      await pool.end();
+      if (!pool.ended) await pool.end();
       await stack.stop();
     },
   };

@@ -56,7 +56,9 @@ async function call(status: number, method: string, place: string, options: { to
   const text = await answer.text();
   expect(answer.status, `${method} ${place}: ${text}`).toBe(status);
   answers.push(text);
-  answer.headers.forEach((value) => answers.push(value));
+  answer.headers.forEach((value) => {
+    answers.push(value);
+  });
   return text;
 }
 

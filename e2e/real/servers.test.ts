@@ -80,8 +80,9 @@ test("Redis as the queue, a busy port, a second start, Ctrl-C in the midst of a 
   const tree = processTree(first.pid);
   expect(tree.map(({ commandLine }) => commandLine).join("\n")).toMatch(/postgres/);
   await first.pool.end();
-  // As a terminal does it: everything in the foreground hears it.
+  // As a terminal does it: everything in the foreground hears it, and npm passes it on once more.
   process.kill(-first.pid, "SIGINT");
+  process.kill(first.pid, "SIGINT");
   const left = () => tree.filter(({ pid }) => isAlive(pid)).map(({ commandLine }) => commandLine);
   await expect.poll(left, { timeout: 15_000, interval: 100 }).toEqual([]);
   expect(first.lines.join("\n")).not.toMatch(/did not stop cleanly|starting it again/);
