@@ -144,7 +144,7 @@ function createServices(parts: {
   return {
     runs: createRunServices({ pool, wake, catalogue: catalogue.forCheck, waitForEvents: sockets.waitForEvents }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
-    driven: createDrivenServices({ pool, wake }),
+    driven: createDrivenServices({ pool, wake, taskSize: catalogue.taskSize }),
     tokens: createTokenServices(pool, prisma),
     catalogue: { get: catalogue.get },
     system: createSystemServices({

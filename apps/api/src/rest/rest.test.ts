@@ -285,6 +285,29 @@ describe("events", () => {
   });
 });
 
+describe("driven runs", () => {
+  it("refuse instances that the run does not have, and ask the same step once", async () => {
+    const driven = await seedRun(api.database.pool, {
+      config: { stepSource: "driven", taskSets: [{ name: "key-chain", size: 10 }] },
+    });
+    const ask = (instances: unknown, samples = 2) =>
+      api.fetch(`/api/v1/runs/${driven}/batches`, jsonPost({ trainerStep: 1, instances, samples, policyVersion: 0 }));
+    const refused = await problem(
+      await ask([
+        { taskSet: 0, index: 9 },
+        { taskSet: 1, index: 0 },
+        { taskSet: 0, index: 10 },
+      ]),
+    );
+    expect(refused.errors?.map((issue) => issue.path)).toEqual(["instances[1].taskSet", "instances[2].index"]);
+    const first: unknown = await (await ask([{ taskSet: 0, index: 9 }])).json();
+    expect(await (await ask([{ taskSet: 0, index: 9 }])).json()).toEqual(first);
+    expect((await ask([{ taskSet: 0, index: 9 }], 3)).status).toBe(409);
+    const planned = await api.fetch(`/api/v1/runs/${runId}/heartbeat`, jsonPost({}));
+    expect(planned.status).toBe(409);
+  });
+});
+
 describe("text of models and tools", () => {
   it("comes as it is, in JSON that no browser takes for a page", async () => {
     const response = await api.fetch(`/api/v1/rollouts/${rolloutId}/turns`);

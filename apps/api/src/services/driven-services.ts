@@ -1,9 +1,11 @@
 /** Driven runs: an outside trainer asks for batches, takes finished rollouts back by cursor, and says it lives. */
 import type { FinishedRolloutRow } from "@rolldeck/contracts/api/rollouts";
-import { NotFoundError } from "@rolldeck/contracts/errors";
+import { InputError, type InputIssue, NotFoundError } from "@rolldeck/contracts/errors";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { requestBatch } from "@rolldeck/db/driven/batch-requests";
 import { type FinishedPage, readFinishedRollouts } from "@rolldeck/db/driven/finished-rollouts";
 import { renewTrainerLease } from "@rolldeck/db/driven/trainer-lease";
+import { readRunConfig } from "@rolldeck/db/reads/read-run-config";
 import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
 import { rolloutMask, rowMask } from "@rolldeck/rl/mask-reasons";
 import { packTrajectory } from "@rolldeck/rl/pack-trajectory";
@@ -15,11 +17,16 @@ import type { DrivenServices } from "../services.ts";
 export interface DrivenServiceOptions {
   readonly pool: Pool;
   readonly wake: (runId: string) => Promise<void>;
+  /** Training instances of a task; null = endless, or not known here. */
+  readonly taskSize: (task: string) => number | null;
 }
 
-export function createDrivenServices({ pool, wake }: DrivenServiceOptions): DrivenServices {
+export function createDrivenServices({ pool, wake, taskSize }: DrivenServiceOptions): DrivenServices {
   return {
     async requestBatch({ deadlineMs, ...request }) {
+      const config = await readRunConfig(pool, request.runId);
+      if (!config) throw new NotFoundError("run", request.runId);
+      refuseUnknownInstances(request.instances, config, taskSize);
       const reply = await requestBatch(pool, { ...request, deadlineMs: deadlineMs ?? null });
       await wake(request.runId);
       return reply;
@@ -35,6 +42,24 @@ export function createDrivenServices({ pool, wake }: DrivenServiceOptions): Driv
       return { runId, status };
     },
   };
+}
+
+/** What the planner could never make a rollout of is refused before it is written. @throws InputError */
+function refuseUnknownInstances(
+  instances: readonly { readonly taskSet: number; readonly index: number }[],
+  config: RunConfig,
+  taskSize: DrivenServiceOptions["taskSize"],
+): void {
+  const issues = instances.flatMap(({ taskSet, index }, at): InputIssue[] => {
+    const set = config.taskSets[taskSet];
+    const path = `instances[${at}]`;
+    if (!set) return [{ path: `${path}.taskSet`, message: `the run has ${config.taskSets.length} task sets` }];
+    const size = set.size ?? taskSize(set.name);
+    return size !== null && index >= size
+      ? [{ path: `${path}.index`, message: `${set.name} has ${size} instances` }]
+      : [];
+  });
+  if (issues.length > 0) throw new InputError(issues.slice(0, 50));
 }
 
 /** Whole sequences with masks: the outside trainer computes advantages by its own algorithm, so none travel. */
