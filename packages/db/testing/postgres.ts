@@ -29,6 +29,8 @@ import {
   waitReady,
 } from "../src/postgres/server.ts";
 
+/** What outlives this process; of one account, because another could not change it. */
+const cache = join(tmpdir(), `rolldeck-test-cache-${userInfo().uid}`);
 const password = "test";
 const template = "rolldeck_template";
 // Commits reach the system before they are answered, so they survive a crash of the server, which tests cause.
@@ -92,7 +94,7 @@ const keptOpen: unknown[] = [];
 
 async function launch(): Promise<TestPostgres> {
   const user = await serverUser();
-  const binaries = await binariesFor(user, join(tmpdir(), "rolldeck-test"));
+  const binaries = await binariesFor(user, cache);
   const source = await migratedCluster(binaries, user);
   const folder = await mkdtemp(join(tmpdir(), "rolldeck-test-"));
   await makePassable(folder);
@@ -141,12 +143,11 @@ async function launch(): Promise<TestPostgres> {
 
 /** A stopped cluster that holds the migrated template database; made once per migrations and server version. */
 async function migratedCluster(binaries: string, user: ServerUser): Promise<string> {
-  const hash = createHash("sha256").update(binaries).update(String(userInfo().uid));
+  const hash = createHash("sha256").update(binaries);
   for (const migration of await readMigrations(join(findRoot(), "prisma", "migrations")))
     hash.update(migration.checksum);
-  const folder = join(tmpdir(), "rolldeck-test");
-  await makePassable(folder);
-  const cluster = join(folder, `cluster-${hash.digest("hex").slice(0, 16)}`);
+  await makePassable(cache);
+  const cluster = join(cache, `cluster-${hash.digest("hex").slice(0, 16)}`);
   if (existsSync(join(cluster, "PG_VERSION"))) return cluster;
   const part = `${cluster}.new-${process.pid}`;
   await initCluster({ binaries, cluster: part, user, password, flags: ["--no-sync", "--wal-segsize=4"] });

@@ -63,25 +63,29 @@ holder as materialized (
   select id, run_id, attempt, claim, state, stage from rollouts where id = any(${p.take("text[]")}) order by id for no key update
 )`;
 
-const toolsRepeated = `when e.kind = 'tools' and (
-      exists (select from tool_calls c
-        where c.rollout_id = e.rollout_id and c.attempt = e.attempt and c.turn = e.turn and c.state = 'ended')
-      or exists (select from segments s
-        where s.rollout_id = e.rollout_id and s.attempt = e.attempt and s.index = e.first_segment)) then 'repeat'`;
-
-/** `repeat`: an earlier try of the same entry by the same claim is in already, which is what its writer wanted. */
+/**
+ * `repeat`: an earlier try of the same entry by the same claim is in already, which is what its writer wanted. The tables that grow
+ * with every turn are looked up row by row (lateral, limit 1): joined, a plan made while they were small would read them
+ * whole for every batch until the next analyze.
+ */
 const judged = (parts: BatchParts): string => `
 judged as materialized (
   select e.*, case
-    ${parts.turns ? "when e.kind = 'turn' and t.claim = e.claim then 'repeat' when e.kind = 'turn' and t.claim is not null then 'fenced'" : ""}
+    ${parts.turns ? "when t.claim = e.claim then 'repeat' when t.claim is not null then 'fenced'" : ""}
     when h.id is null or h.run_id <> e.run_id or h.attempt <> e.attempt or h.claim <> e.claim or h.state <> 'active' then 'fenced'
     when e.stage is not null and h.stage <> e.stage then 'fenced'
-    ${parts.tools ? toolsRepeated : ""}
+    ${parts.tools ? "when ended.yes or told.yes then 'repeat'" : ""}
     else 'write' end as fate
   from entry e left join holder h on h.id = e.rollout_id
-  ${parts.turns ? "left join transitions t on t.rollout_id = e.rollout_id and t.attempt = e.attempt and t.turn = e.turn and e.kind = 'turn'" : ""}
+  ${parts.turns ? lookUp("t", "claim", "transitions", "turn = e.turn and e.kind = 'turn'") : ""}
+  ${parts.tools ? lookUp("ended", "true as yes", "tool_calls", "turn = e.turn and e.kind = 'tools' and state = 'ended'") : ""}
+  ${parts.tools ? lookUp("told", "true as yes", "segments", "index = e.first_segment") : ""}
 ),
 written as materialized (select * from judged where fate = 'write')`;
+
+const lookUp = (name: string, columns: string, table: string, where: string): string =>
+  `left join lateral (
+    select ${columns} from ${table} where rollout_id = e.rollout_id and attempt = e.attempt and ${where} limit 1) ${name} on true`;
 
 const segments = (p: Parameters): string => `
 put_segments as (
