@@ -8,8 +8,15 @@ test("one process sweeps at a time; the lock goes with the work, with an error i
   const database = await createTestDatabase();
   const other = createPool(database.url);
   let release = (): void => undefined;
-  const holding = withSweepLock(database.pool, () => new Promise<void>((resolve) => (release = resolve)));
-  await expect.poll(() => withSweepLock(other, async () => undefined)).toBe(false);
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let holding = Promise.resolve(false);
+  await new Promise<void>((started) => {
+    holding = withSweepLock(database.pool, () => {
+      started();
+      return released;
+    });
+  });
+  expect(await withSweepLock(other, async () => undefined)).toBe(false);
   release();
   expect(await holding).toBe(true);
   await expect(withSweepLock(other, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
