@@ -6,7 +6,7 @@ import { Icon } from "../design/icon.tsx";
 import { Tooltip } from "../design/tooltip.tsx";
 import { toCsv } from "../format/csv.ts";
 import { download, downloadText } from "../format/download.ts";
-import { formatInUnit, formatNumber, missing } from "../format/numbers.ts";
+import { formatFraction, formatNumber, missing } from "../format/numbers.ts";
 import { nearestPoint } from "./chart-rows.ts";
 import type { ChartMark, ChartSeries } from "./chart-series.ts";
 import { ChartTable } from "./chart-table.tsx";
@@ -132,7 +132,10 @@ function ReadOut({ series, unit }: { series: readonly ChartSeries[]; unit: strin
       const point = x === null ? each.points.at(-1) : nearestPoint(each.points, x);
       const hit = point && (x === null || point.x === x) ? point : null;
       const span = spans[index];
-      if (span) span.textContent = hit?.nonFinite ?? (hit ? formatInUnit(hit.value, unit) : missing);
+      if (span)
+        span.textContent =
+          hit?.nonFinite ??
+          (hit ? (unit === "fraction" ? formatFraction(hit.value) : formatNumber(hit.value)) : missing);
     });
     const step = element.current?.querySelector("[data-step]");
     if (step) step.textContent = x === null ? "" : `@ ${x}`;

@@ -14,7 +14,7 @@ import { type Scale, stepTicks } from "./scale.ts";
 
 export const plotMargin = { top: 8, right: 12, bottom: 20, left: 44 } as const;
 const labelWidth = 76;
-const dotsUpTo = 12;
+const dotsUpTo = 8;
 
 export interface PlotProps {
   readonly series: readonly ChartSeries[];
@@ -234,12 +234,14 @@ function Overlay({ series, marks, xDomain, width, height, place, inner, onZoom, 
         setDrag(null);
       }}
     >
-      {marks.map((mark) => (
-        <g key={`${mark.kind}${mark.x}`} transform={`translate(${place.x(mark.x)} 0)`}>
-          <title>{mark.label}</title>
-          <line y1={bottom - 5} y2={bottom} stroke="var(--g7)" strokeWidth="1" />
-        </g>
-      ))}
+      {marks
+        .filter((mark) => mark.x >= xDomain[0] && mark.x <= xDomain[1])
+        .map((mark) => (
+          <g key={`${mark.kind}${mark.x}`} transform={`translate(${place.x(mark.x)} 0)`}>
+            <title>{mark.label}</title>
+            <line y1={bottom - 5} y2={bottom} stroke="var(--g7)" strokeWidth="1" />
+          </g>
+        ))}
       {series.map((each) => (
         <g key={each.key} stroke={each.colour} fill={each.colour}>
           {each.points.length <= dotsUpTo &&

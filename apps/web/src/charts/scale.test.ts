@@ -40,4 +40,6 @@ test("steps are whole", () => {
   expect(stepTicks([0, 45], 4)).toEqual([0, 20, 40]);
   expect(stepTicks([0, 2], 6)).toEqual([0, 1, 2]);
   expect(stepTicks([7, 7], 6)).toEqual([7]);
+  expect(stepTicks([1, 12], 4)).toEqual([5, 10]);
+  expect(stepTicks([1, 12], 6)).toEqual([2, 4, 6, 8, 10, 12]);
 });

@@ -35,13 +35,12 @@ export function linearScale(values: readonly number[], options: { readonly integ
   }
   let step = niceStep(high - low, 4);
   if (options.integer) step = Math.max(1, Math.ceil(step));
-  let from = Math.floor(low / step) * step;
-  let to = Math.ceil(high / step) * step;
-  if (Math.round((to - from) / step) > 4) {
-    step = niceStep((high - low) * 1.3, 4);
+  let [from, to] = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
+  // Round ends can add a step or two: take the next round step until five ticks are enough.
+  while (Math.round((to - from) / step) > 4) {
+    step = niceStep(step * 1.01, 1);
     if (options.integer) step = Math.max(1, Math.ceil(step));
-    from = Math.floor(low / step) * step;
-    to = Math.ceil(high / step) * step;
+    [from, to] = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
   }
   const ticks: number[] = [];
   for (let tick = from; tick <= to + step / 2; tick += step) ticks.push(clean(tick));
@@ -66,11 +65,13 @@ export function logScale(values: readonly number[]): Scale | null {
   };
 }
 
-/** Ticks of a step axis: whole numbers inside the domain, at most `count`. */
+/** Ticks of a step axis: evenly spaced whole numbers inside the domain, at most about `count`. */
 export function stepTicks([low, high]: readonly [number, number], count: number): number[] {
   if (low === high) return [low];
-  const step = Math.max(1, niceStep(high - low, count));
+  const raw = Math.max(1, (high - low) / Math.max(1, count));
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10) * power;
   const ticks: number[] = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) ticks.push(Math.round(tick));
-  return [...new Set(ticks)];
+  for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) ticks.push(tick);
+  return ticks;
 }

@@ -4,7 +4,7 @@ import type { JSX } from "react";
 export function Sparkline({
   values,
   colour,
-  width = 88,
+  width = 76,
   height = 20,
 }: {
   values: readonly (number | null)[];
@@ -31,7 +31,7 @@ export function Sparkline({
   });
   const end = values[last];
   return (
-    <svg width={width} height={height} aria-hidden="true" className="block">
+    <svg width={width} height={height} aria-hidden="true" className="block shrink-0">
       <path d={path} fill="none" stroke={colour} strokeWidth="1.5" strokeLinejoin="round" />
       {end !== null && end !== undefined && <circle cx={x(last)} cy={y(end)} r="2" fill={colour} />}
     </svg>

@@ -1,7 +1,7 @@
 /** One event as a line a person reads: a sentence and how serious it is. Pure. */
 import { endingRule } from "@rolldeck/contracts/endings";
 import type { EventBody } from "@rolldeck/contracts/events";
-import { formatBytes, formatCount, formatNumber, shortenId } from "../../format/numbers.ts";
+import { formatBytes, formatCount, formatNumber } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 
 export interface EventLine {
@@ -15,10 +15,12 @@ const info = (text: string, rolloutId?: string): EventLine => ({
   ...(rolloutId ? { rolloutId } : {}),
 });
 const reasoned = (text: string, reason: string | null): string => (reason ? `${text}: ${reason}` : text);
+/** Ids sort by time, so neighbours differ only at their end. */
+const lastOf = (id: string): string => `…${id.slice(-6)}`;
 const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function rolloutStatus(body: Extract<EventBody, { type: "rollout-status" }>): EventLine {
-  const who = `rollout ${shortenId(body.rolloutId)}${body.attempt > 1 ? ` attempt ${body.attempt}` : ""}`;
+  const who = `rollout ${lastOf(body.rolloutId)}${body.attempt > 1 ? ` attempt ${body.attempt}` : ""}`;
   if (body.state !== "settled")
     return {
       ...info(reasoned(`${who} ${body.state} in ${body.stage}`, body.reason), body.rolloutId),
@@ -61,12 +63,12 @@ export function describeEvent(body: EventBody): EventLine {
       return info(`${plural(body.rolloutIds.length, "rollout")} ${body.state} in ${body.stage}`);
     case "turn-sampled":
       return info(
-        `rollout ${shortenId(body.rolloutId)} turn ${body.turn}: ${plural(body.sampledTokens, "token")} in ${formatDuration(body.sampleMs)}${body.calls.length > 0 ? `, calls ${body.calls.join(", ")}` : ""}${body.stopReason === "length" ? ", cut by length" : ""}`,
+        `rollout ${lastOf(body.rolloutId)} turn ${body.turn}: ${plural(body.sampledTokens, "token")} in ${formatDuration(body.sampleMs)}${body.calls.length > 0 ? `, calls ${body.calls.join(", ")}` : ""}${body.stopReason === "length" ? ", cut by length" : ""}`,
         body.rolloutId,
       );
     case "tools-ended":
       return {
-        text: `rollout ${shortenId(body.rolloutId)} turn ${body.turn}: tools ended in ${formatDuration(body.durationMs)}${body.errors > 0 ? `, ${plural(body.errors, "error")}` : ""}`,
+        text: `rollout ${lastOf(body.rolloutId)} turn ${body.turn}: tools ended in ${formatDuration(body.durationMs)}${body.errors > 0 ? `, ${plural(body.errors, "error")}` : ""}`,
         level: body.errors > 0 ? "warning" : "info",
         rolloutId: body.rolloutId,
       };

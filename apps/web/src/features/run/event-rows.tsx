@@ -23,7 +23,7 @@ export function EventRow({ event }: { event: RunEvent }): JSX.Element {
       <time className="num shrink-0 text-xs text-g7" dateTime={event.at} title={formatUtc(event.at)}>
         {formatClock(event.at)}
       </time>
-      <span className="w-32 shrink-0 truncate text-xs text-g7">{event.body.type}</span>
+      <span className="w-28 shrink-0 truncate text-xs text-g7">{event.body.type}</span>
       <span className="min-w-0 truncate" title={line.text}>
         {marks[line.level]} {line.text}
       </span>

@@ -35,7 +35,7 @@ export const runColumns = [
   }),
   column.accessor("name", {
     header: "Name",
-    meta: { width: 232, grow: true },
+    meta: { width: 208, grow: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex min-w-0 items-center gap-2">
         <span
@@ -91,7 +91,7 @@ export const runColumns = [
   }),
   column.accessor("reward", {
     header: "Reward",
-    meta: { width: 152, right: true },
+    meta: { width: 144, right: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex items-center justify-end gap-2">
         <Sparkline values={run.rewardSeries} colour={runColour(run.runId)} />
@@ -117,7 +117,7 @@ export const runColumns = [
   column.display({
     id: "took",
     header: "Took",
-    meta: { width: 96, right: true },
+    meta: { width: 84, right: true },
     cell: ({ row }) => <Took run={row.original} />,
   }),
   column.accessor("createdAt", {

@@ -2,6 +2,7 @@
 import type { JSX } from "react";
 import { join } from "../../design/join.ts";
 import { useNow } from "../../design/time-ago.tsx";
+import { thinSpace } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { useConnectionState } from "../../live/live-provider.tsx";
 
@@ -14,7 +15,10 @@ export function FreshnessChip(): JSX.Element {
   const age = connection.lastMessageAt === null ? null : Math.max(0, now - connection.lastMessageAt);
   const never = connection.lastMessageAt === null;
   const stale = !never && (!connection.connected || (age !== null && age > staleAfterMs));
-  const ago = age === null ? "" : ` · ${formatDuration(Math.round(age / 100) * 100)} ago`;
+  const ago =
+    age === null
+      ? ""
+      : ` · ${age < staleAfterMs ? `${(age / 1000).toFixed(1)}${thinSpace}s` : formatDuration(age)} ago`;
   const text = never ? "connecting" : `${stale ? "stale" : "live"}${ago}`;
   return (
     <span
