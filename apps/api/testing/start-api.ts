@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createTestDatabase, type TestDatabase } from "@rolldeck/db/testing/postgres";
 import { compose } from "../src/compose.ts";
 import { type ApiSettings, readSettings } from "../src/env.ts";
-import { createLog } from "../src/log.ts";
+import { createLog, type Log } from "../src/log.ts";
 import { ownerTokenFile } from "../src/owner-token.ts";
 
 export interface TestApi {
@@ -21,7 +21,11 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-export async function startTestApi(options: Partial<ApiSettings> = {}): Promise<TestApi> {
+/** @param log where the server writes; absent: nowhere */
+export async function startTestApi(
+  options: Partial<ApiSettings> = {},
+  log: Log = createLog("silent"),
+): Promise<TestApi> {
   const database = await createTestDatabase();
   const dataFolder = await mkdtemp(join(tmpdir(), "rolldeck-api-"));
   const settings = {
@@ -33,7 +37,7 @@ export async function startTestApi(options: Partial<ApiSettings> = {}): Promise<
     }),
     ...options,
   };
-  let api = await compose(settings, createLog("silent"));
+  let api = await compose(settings, log);
   const { url, port } = await api.listen();
   const ownerToken = (await readFile(ownerTokenFile(dataFolder), "utf8")).trim();
   return {
@@ -50,7 +54,7 @@ export async function startTestApi(options: Partial<ApiSettings> = {}): Promise<
       }),
     async restart() {
       await api.close();
-      api = await compose({ ...settings, port }, createLog("silent"));
+      api = await compose({ ...settings, port }, log);
       await api.listen();
     },
     async close() {
