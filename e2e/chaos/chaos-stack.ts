@@ -48,6 +48,7 @@ export class WorkerUnderTest {
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
   readonly #started: Promise<void>;
+  #said = "";
 
   constructor(env: Readonly<Record<string, string>>) {
     // Without a channel and with an open stdin it lives until it is told, or killed.
@@ -55,14 +56,13 @@ export class WorkerUnderTest {
     this.#child = child;
     this.#exited = once(child, "exit");
     this.#started = new Promise((resolve, reject) => {
-      let said = "";
       const listen = (chunk: Buffer): void => {
-        said = (said + chunk.toString()).slice(-20_000);
-        if (said.includes("worker started")) resolve();
+        this.#said += chunk.toString();
+        if (this.#said.includes("worker started")) resolve();
       };
       child.stdout?.on("data", listen);
       child.stderr?.on("data", listen);
-      child.once("exit", () => reject(new Error(`the worker ended before it started: ${said}`)));
+      child.once("exit", () => reject(new Error(`the worker ended before it started: ${this.#said}`)));
     });
     this.#started.catch(() => undefined);
   }
@@ -72,6 +72,10 @@ export class WorkerUnderTest {
   }
   get isAlive(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+  /** Everything it printed. */
+  get output(): string {
+    return this.#said;
   }
   get exitCode(): number | null {
     return this.#child.exitCode;
@@ -96,6 +100,7 @@ const cleanEnv = (): Record<string, string> => ({ PATH: process.env.PATH ?? "", 
 
 export interface ChaosStack {
   readonly pool: Pool;
+  readonly databaseUrl: string;
   readonly postgres: TestPostgres;
   readonly gpu: ScriptedWorker;
   readonly workers: WorkerUnderTest[];
@@ -138,6 +143,7 @@ export async function startChaosStack(
   };
   return {
     pool,
+    databaseUrl: database.url,
     postgres,
     gpu,
     workers,

@@ -90,4 +90,7 @@ test(`${seconds} s of chaos leave a log without a fault`, { timeout: (seconds + 
     async () => (await made.value("select status from runs where id = $1", [runId])) === "stopped",
   );
   expect(await checkLog(made.pool, runId), done.join(", ")).toEqual([]);
+  // Whatever went wrong, no log holds the key or the database's address with its password.
+  const said = made.workers.map(({ output }) => output).join("");
+  expect(said.includes(made.gpu.apiKey) || said.includes(made.databaseUrl)).toBe(false);
 });
