@@ -14,6 +14,8 @@ from typing import Any
 
 from .errors import WorkerError, as_worker_error
 
+_KEPT_RESULTS = 20_000
+
 
 @dataclass
 class FutureEntry:
@@ -33,7 +35,8 @@ class FutureTable:
         self._boot_id = boot_id
         self._budget = budget_bytes
         self._count = 0
-        self._entries: OrderedDict[str, FutureEntry] = OrderedDict()
+        self._pending: dict[str, FutureEntry] = {}
+        self._finished: OrderedDict[str, FutureEntry] = OrderedDict()
         self._bytes = 0
         self._loop = asyncio.get_running_loop()
 
@@ -41,7 +44,7 @@ class FutureTable:
         self._count += 1
         request_id = f"r-{self._boot_id}-{self._count}"
         entry = FutureEntry(request_id, model_id, self._loop.create_future())
-        self._entries[request_id] = entry
+        self._pending[request_id] = entry
         return entry
 
     def settle_from_engine(self, entry: FutureEntry, result: Any, error: WorkerError | None) -> None:
@@ -59,12 +62,16 @@ class FutureTable:
             return
         entry.result, entry.error, entry.cancel = result, error, None
         entry.done.set_result(None)
+        self._pending.pop(entry.request_id, None)
+        self._finished[entry.request_id] = entry
         self._bytes += len(result or b"")
-        self._trim()
+        while self._bytes > self._budget or len(self._finished) > _KEPT_RESULTS:
+            _, oldest = self._finished.popitem(last=False)
+            self._bytes -= len(oldest.result or b"")
 
     def get(self, request_id: str) -> FutureEntry:
         """@raises WorkerError 410 for a result that is gone, 404 for an id that this worker can not have given."""
-        entry = self._entries.get(request_id)
+        entry = self._pending.get(request_id) or self._finished.get(request_id)
         if entry is not None:
             return entry
         if request_id.startswith("r-"):
@@ -72,15 +79,7 @@ class FutureTable:
         raise WorkerError("unknown_model", "no such request", "request_id")
 
     def has(self, request_id: str) -> bool:
-        return request_id in self._entries
+        return request_id in self._pending or request_id in self._finished
 
     def pending_of(self, model_id: str) -> list[FutureEntry]:
-        return [e for e in self._entries.values() if e.model_id == model_id and not e.done.done()]
-
-    def _trim(self) -> None:
-        while self._bytes > self._budget:
-            oldest = next((e for e in self._entries.values() if e.done.done()), None)
-            if oldest is None:
-                return
-            self._bytes -= len(oldest.result or b"")
-            del self._entries[oldest.request_id]
+        return [entry for entry in self._pending.values() if entry.model_id == model_id]

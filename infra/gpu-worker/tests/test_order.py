@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 
+import pytest
 from worker_process import WorkerProcess, datum, loss_input, sample_body
+
+from rolldeck_gpu_worker.errors import WorkerError
+from rolldeck_gpu_worker.futures import FutureTable
 
 TEXT = [256, *b"find a", 259, 257, *b'[get(k="a")]', 259]
 
@@ -193,3 +198,19 @@ def test_a_silent_session_is_saved_and_unloaded(tmp_path, model_root):
 def _own_checkpoints(client, model) -> list[str]:
     reply = client.send("GET", f"/api/v1/training_runs/{model.id}/checkpoints").json
     return [c["tinker_path"] for c in reply["checkpoints"] if "expired-1" in c["tinker_path"]]
+
+
+def test_results_that_are_no_longer_kept_are_gone():
+    async def scenario() -> None:
+        table = FutureTable("boot", budget_bytes=100)
+        pending = table.create("m")
+        entries = [table.create("m") for _ in range(4)]
+        for entry in entries:
+            table.settle(entry, b"x" * 40, None)
+        assert table.pending_of("m") == [pending]
+        assert [table.has(entry.request_id) for entry in entries] == [False, False, True, True]
+        with pytest.raises(WorkerError) as caught:
+            table.get(entries[0].request_id)
+        assert caught.value.status == 410
+
+    asyncio.run(scenario())
