@@ -76,6 +76,17 @@ describe("a model server that loses the model", () => {
     expect(digest).toBe(await reference());
   });
 
+  test("with its checkpoints: made again from the seed, to the same weights", async () => {
+    const digest = await lastDigest(2, async (made, runId) => {
+      await untilStep(made, runId, 3);
+      made.gpu.loseCheckpoints();
+      await made.gpu.restart();
+      await made.until("adopted", async () => (await boots(made, runId)).length > 1);
+      expect((await boots(made, runId)).at(-1)).toMatchObject({ checkpoint: null, replayed: 3 });
+    });
+    expect(digest).toBe(await reference());
+  });
+
   test("between forward_backward and optim_step: the step is trained once, to the same weights", async () => {
     const digest = await lastDigest(100, async (made) => {
       made.gpu.fail({ path: /optim_step/, kind: "hang" });

@@ -47,6 +47,8 @@ export interface ScriptedWorker {
   restart(options?: { readonly downMs?: number }): Promise<void>;
   /** Models and sampling sessions are gone without a new boot, as after their session fell silent. */
   forget(): void;
+  /** Its disk is wiped: no checkpoint is left. */
+  loseCheckpoints(): void;
   /** Cuts every connection and answers nobody until `resume`. Memory is kept. */
   pause(): Promise<void>;
   resume(): Promise<void>;
@@ -92,6 +94,7 @@ export async function startScriptedWorker(options: ScriptedWorkerOptions = {}): 
       await start();
     },
     forget: () => state.store.restart(),
+    loseCheckpoints: () => state.store.checkpoints.clear(),
     pause: stop,
     resume: start,
     close: stop,

@@ -16,7 +16,7 @@ import type { PrepareScene } from "../training/prepare-scene.ts";
 import { trainJob } from "../training/train-job.ts";
 import { trainerSeat } from "../training/trainer-holder.ts";
 import { waitForModelServer } from "../training/wait-for-model-server.ts";
-import { makeWarmStart, type WeightsSource, weightsSource } from "../training/weights-source.ts";
+import { loseWeights, type WeightsSource, weightsSource } from "../training/weights-source.ts";
 import { sleep } from "../wait-for.ts";
 import type { WorkerContext } from "../worker-context.ts";
 
@@ -73,20 +73,29 @@ async function prepareOn(scene: PrepareScene): Promise<void> {
   await boot.report("ready", `version ${version} serves`);
 }
 
+/** Losses in a row after which something else must be wrong. */
+const maxLosses = 20;
+
+/** A checkpoint that the server has lost or finds damaged leaves an older one, and at last the seed, with more to replay. */
 async function modelWithWeights(scene: PrepareScene, version: number) {
-  const source = await weightsSource(scene, version);
-  try {
-    return { source, model: await createFrom(scene, source) };
-  } catch (error) {
-    if (source?.version !== 0 || !isGone(error)) throw error;
-    scene.context.log.warn({ err: error }, "the recorded warm start can't be loaded; training it again");
-    const made = await makeWarmStart(scene);
-    return { source: made, model: await createFrom(scene, made) };
+  for (let losses = 0; ; losses++) {
+    const source = await weightsSource(scene, version);
+    try {
+      return { source, model: await createFrom(scene, source) };
+    } catch (error) {
+      if (source === null || losses >= maxLosses || !isLost(error)) throw error;
+      scene.context.log.warn(
+        { checkpoint: source.path, err: error },
+        "a checkpoint can't be loaded; going on without it",
+      );
+      await loseWeights(scene.context.pool, source.path);
+    }
   }
 }
 
-const isGone = (error: unknown): boolean =>
-  error instanceof BoundaryError && error.boundary === "model-server" && !error.retryable;
+const lost: ReadonlySet<string> = new Set(["unknown_model", "not_found", "conflict"]);
+const isLost = (error: unknown): boolean =>
+  error instanceof BoundaryError && error.boundary === "model-server" && lost.has(error.code);
 
 /** A new model with the source's weights; its request numbers start at 1. */
 async function createFrom(scene: PrepareScene, source: WeightsSource | null): Promise<TrainableModel> {

@@ -15,17 +15,17 @@ export async function weightsSource(scene: PrepareScene, version: number): Promi
   const checkpoint = await newestCheckpoint(context.pool, claimed.runId, version);
   if (checkpoint !== null && checkpoint.version > 0) return checkpoint;
   if ((claimed.config.model.warmStart?.steps ?? 0) === 0) return null;
-  const name = warmStartName(await demonstrationSource(context, claimed.config));
+  const demonstrations = await demonstrationSource(context, claimed.config);
+  const name = warmStartName(demonstrations);
   const found = await findWarmStart(context.pool, name);
-  if (found === null) return makeWarmStart(scene);
+  if (found === null) return recordWarmStart(scene, await trainWarmStart(scene, demonstrations, name));
   await boot.report("warm-start", "found the warm start of an earlier run");
   return recordWarmStart(scene, found);
 }
 
-/** Trains the warm start although one is recorded: the server has lost it. */
-export async function makeWarmStart(scene: PrepareScene): Promise<WeightsSource> {
-  const source = await demonstrationSource(scene.context, scene.claimed.config);
-  return recordWarmStart(scene, await trainWarmStart(scene, source, warmStartName(source)));
+/** The server no longer has these weights, whoever recorded them. */
+export async function loseWeights(pool: Pool, path: string): Promise<void> {
+  await pool.query("delete from checkpoints where path = $1", [path]);
 }
 
 async function recordWarmStart(scene: PrepareScene, saved: Omit<Checkpoint, "version">): Promise<WeightsSource> {
