@@ -49,17 +49,8 @@ export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
   const proxy = new WebProxy(settings.webUrl);
   const services = createServices({ settings, pool, prisma, queue, producer, sockets, log });
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
-  const server = createApiServer({
-    db: pool,
-    services,
-    identify,
-    sockets,
-    proxy,
-    trusted,
-    metrics,
-    log,
-    port: () => bound.port,
-  });
+  const port = () => bound.port;
+  const server = createApiServer({ db: pool, services, identify, sockets, proxy, trusted, metrics, log, port });
   const forget = setInterval(() => void forgetOldKeys(pool).catch(onError), forgetMs);
 
   return {
@@ -70,20 +61,26 @@ export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
     },
     async close() {
       clearInterval(forget);
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await sockets.close();
-      proxy.close();
-      server.closeIdleConnections();
-      // A page that streams or a long poll would hold the process: what is not done soon is cut.
-      const cut = setTimeout(() => server.closeAllConnections(), 2_000);
-      await closed;
-      clearTimeout(cut);
+      await endServer(server, async () => {
+        await sockets.close();
+        proxy.close();
+      });
       await producer.close();
       await queue.close();
       await prisma.$disconnect();
       await pool.end();
     },
   };
+}
+
+/** No new requests from now on; what is not answered soon is cut: a long poll must not hold the process. */
+async function endServer(server: Server, closeOthers: () => Promise<void>): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  await closeOthers();
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), 2_000);
+  await closed;
+  clearTimeout(cut);
 }
 
 function listen(server: Server, { host, port }: ApiSettings): Promise<number> {

@@ -25,33 +25,7 @@ export class ProcessMetrics {
         this.set(options.sockets());
       },
     });
-    gaugeOf(
-      this.#registry,
-      options.db,
-      "rolldeck_runs",
-      "Runs by status",
-      "status",
-      `
-      select "status" as "label", count(*)::float8 as "value" from "runs" group by 1`,
-    );
-    gaugeOf(
-      this.#registry,
-      options.db,
-      "rolldeck_pool_used",
-      "Leases held by resource",
-      "resource",
-      `
-      select "resource" as "label", "used"::float8 as "value" from "pools"`,
-    );
-    gaugeOf(
-      this.#registry,
-      options.db,
-      "rolldeck_pool_size",
-      "Size of each pool",
-      "resource",
-      `
-      select "resource" as "label", "size"::float8 as "value" from "pools"`,
-    );
+    for (const count of databaseCounts) gaugeOf(this.#registry, options.db, count);
   }
 
   observe(method: string, route: string, status: number, seconds: number): void {
@@ -67,7 +41,35 @@ export class ProcessMetrics {
 const known = (method: string): string =>
   ["GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"].includes(method) ? method : "other";
 
-function gaugeOf(register: Registry, db: Queryable, name: string, help: string, label: string, sql: string): void {
+interface DatabaseCount {
+  readonly name: string;
+  readonly help: string;
+  readonly label: string;
+  /** Rows of (label, value). */
+  readonly sql: string;
+}
+const databaseCounts: readonly DatabaseCount[] = [
+  {
+    name: "rolldeck_runs",
+    help: "Runs by status",
+    label: "status",
+    sql: `select "status" as "label", count(*)::float8 as "value" from "runs" group by 1`,
+  },
+  {
+    name: "rolldeck_pool_used",
+    help: "Leases held by resource",
+    label: "resource",
+    sql: `select "resource" as "label", "used"::float8 as "value" from "pools"`,
+  },
+  {
+    name: "rolldeck_pool_size",
+    help: "Size of each pool",
+    label: "resource",
+    sql: `select "resource" as "label", "size"::float8 as "value" from "pools"`,
+  },
+];
+
+function gaugeOf(register: Registry, db: Queryable, { name, help, label, sql }: DatabaseCount): void {
   new Gauge({
     name,
     help,

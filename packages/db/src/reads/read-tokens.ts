@@ -22,42 +22,37 @@ export async function readTokens(
   const touched = layout.filter((segment) => segment.start < end && segment.start + segment.length > start);
   const tokens = await readSegmentTokens(db, rolloutId, attempt, touched[0]?.index ?? 0, touched.at(-1)?.index ?? -1);
   const turnEnds = await readTurnEnds(db, rolloutId, attempt);
-  const { reasons, advantages, trainerLogprobs } = annotate(
-    await readAnnotatedRows(db, rolloutId, attempt),
-    start,
-    end,
-  );
+  const annotations = annotate(await readAnnotatedRows(db, rolloutId, attempt), start, end);
   const untrained = await untrainedReason(db, rolloutId, attempt);
-  const page_: StoredTokens = {
-    rolloutId,
-    attempt,
-    start,
-    total,
-    ids: [],
-    origins: [],
-    turns: [],
-    logprobs: [],
-    trainerLogprobs,
-    advantages,
-    maskReasons: [],
-    policyVersions: [],
-  };
+  const { advantages, trainerLogprobs } = annotations;
+  const lists = emptyLists();
   for (const segment of touched) {
     const own = tokens.get(segment.index);
+    const turn = turnOf(segment, turnEnds);
     const from = Math.max(start, segment.start) - segment.start;
     const to = Math.min(end, segment.start + segment.length) - segment.start;
     for (let at = from; at < to; at++) {
-      const known = reasons[segment.start + at - start];
-      page_.ids.push(own?.tokens[at] ?? 0);
-      page_.origins.push(segment.origin);
-      page_.turns.push(turnOf(segment, turnEnds));
-      page_.logprobs.push(own?.logprobs?.[at] ?? null);
-      page_.maskReasons.push(known === undefined ? unplannedReason(segment, untrained) : known);
-      page_.policyVersions.push(segment.policyVersion);
+      const known = annotations.reasons[segment.start + at - start];
+      lists.ids.push(own?.tokens[at] ?? 0);
+      lists.origins.push(segment.origin);
+      lists.turns.push(turn);
+      lists.logprobs.push(own?.logprobs?.[at] ?? null);
+      lists.maskReasons.push(known === undefined ? unplannedReason(segment, untrained) : known);
+      lists.policyVersions.push(segment.policyVersion);
     }
   }
-  return page_;
+  return { rolloutId, attempt, start, total, ...lists, advantages, trainerLogprobs };
 }
+
+type Lists = Pick<StoredTokens, "ids" | "origins" | "turns" | "logprobs" | "maskReasons" | "policyVersions">;
+const emptyLists = (): Lists => ({
+  ids: [],
+  origins: [],
+  turns: [],
+  logprobs: [],
+  maskReasons: [],
+  policyVersions: [],
+});
 
 /** The turn whose prompt or answer first holds the segment; what follows the last answer belongs to the turn to come. */
 function turnOf(segment: PlacedSegment, turnEnds: readonly { turn: number; sampledSegment: number }[]): number {

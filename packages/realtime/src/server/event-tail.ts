@@ -69,6 +69,22 @@ export class EventTail {
     for (const [runId, run] of this.#runs) void this.#read(runId, run);
   }
 
+  /** @param after the run's head, as just read. Resolves when there may be more, or after `waitMs`. */
+  waitFor(runId: string, after: number, waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        leave();
+        resolve();
+      };
+      const timer = setTimeout(done, waitMs);
+      const leave = this.follow(runId, after, () => this.headOf(runId) > after && done());
+      // Another follower may have brought the tail past `after` already; then nothing would wake this one.
+      if (this.headOf(runId) > after) done();
+      else this.look(runId);
+    });
+  }
+
   /** Newest `seq` this process knows of; 0 for a run nobody follows. */
   headOf(runId: string): number {
     return this.#runs.get(runId)?.head ?? 0;

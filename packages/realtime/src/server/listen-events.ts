@@ -21,78 +21,83 @@ export interface ListenOptions {
   /** How often the connection is proved alive, ms; a silent one is replaced. */
   readonly probeMs?: number;
 }
-export interface EventListener {
-  close(): Promise<void>;
+
+export function listenEvents(options: ListenOptions): { close(): Promise<void> } {
+  const listener = new EventListener(options);
+  void listener.connect();
+  return listener;
 }
 
 const retryMs = (failures: number): number => Math.min(100 * 2 ** failures, 3_000);
 
-export function listenEvents(options: ListenOptions): EventListener {
-  const probeMs = options.probeMs ?? 10_000;
-  let client: Client | null = null;
-  let closed = false;
-  let failures = 0;
-  let timer: ReturnType<typeof setTimeout> | null = null;
+class EventListener {
+  readonly #options: ListenOptions;
+  readonly #probeMs: number;
+  #client: Client | null = null;
+  #closed = false;
+  #failures = 0;
+  /** The next probe or the next attempt, whichever is due. */
+  #timer: ReturnType<typeof setTimeout> | null = null;
 
-  const replace = (broken: Client, error: Error): void => {
-    if (client !== broken || closed) return;
-    client = null;
-    if (timer) clearTimeout(timer);
-    options.onError(error);
-    // The connection is given up: how its end goes does not matter any more.
-    broken.end().catch(() => undefined);
-    timer = setTimeout(() => void connect(), retryMs(failures++));
-  };
+  constructor(options: ListenOptions) {
+    this.#options = options;
+    this.#probeMs = options.probeMs ?? 10_000;
+  }
 
-  const probe = (alive: Client): void => {
-    timer = setTimeout(async () => {
-      try {
-        await alive.query("select 1");
-        if (client === alive && !closed) probe(alive);
-      } catch (error) {
-        replace(alive, asError(error));
-      }
-    }, probeMs);
-    timer.unref();
-  };
-
-  async function connect(): Promise<void> {
-    const next = new Client({
-      connectionString: options.connectionString,
+  async connect(): Promise<void> {
+    const client = new Client({
+      connectionString: this.#options.connectionString,
       application_name: "rolldeck events",
       keepAlive: true,
-      query_timeout: probeMs,
+      query_timeout: this.#probeMs,
       connectionTimeoutMillis: 5_000,
     });
-    client = next;
-    next.on("error", (error) => replace(next, error));
-    next.on("end", () => replace(next, new Error("the connection that listens for events ended")));
-    next.on("notification", ({ payload }) => {
+    this.#client = client;
+    client.on("error", (error) => this.#replace(client, error));
+    client.on("end", () => this.#replace(client, new Error("the connection that listens for events ended")));
+    client.on("notification", ({ payload }) => {
       const notice = parseNotice(payload);
-      if (notice) options.onEvents(notice.runId, notice.seq);
+      if (notice) this.#options.onEvents(notice.runId, notice.seq);
     });
     try {
-      await next.connect();
-      await next.query(`listen ${eventsChannel}`);
-      if (client !== next || closed) return;
-      failures = 0;
-      options.onListening();
-      probe(next);
+      await client.connect();
+      await client.query(`listen ${eventsChannel}`);
+      if (this.#client !== client || this.#closed) return;
+      this.#failures = 0;
+      this.#options.onListening();
+      this.#probeLater(client);
     } catch (error) {
-      replace(next, asError(error));
+      this.#replace(client, asError(error));
     }
   }
 
-  void connect();
-  return {
-    async close() {
-      closed = true;
-      if (timer) clearTimeout(timer);
-      const last = client;
-      client = null;
-      await last?.end();
-    },
-  };
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    const last = this.#client;
+    this.#client = null;
+    await last?.end();
+  }
+
+  #probeLater(client: Client): void {
+    this.#timer = setTimeout(() => {
+      client.query("select 1").then(
+        () => this.#client === client && !this.#closed && this.#probeLater(client),
+        (error: unknown) => this.#replace(client, asError(error)),
+      );
+    }, this.#probeMs);
+    this.#timer.unref();
+  }
+
+  #replace(broken: Client, error: Error): void {
+    if (this.#client !== broken || this.#closed) return;
+    this.#client = null;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#options.onError(error);
+    // The connection is given up: how its end goes does not matter any more.
+    broken.end().catch(() => undefined);
+    this.#timer = setTimeout(() => void this.connect(), retryMs(this.#failures++));
+  }
 }
 
 /** Anyone with database access can notify: what is not a notice of ours is ignored. */
