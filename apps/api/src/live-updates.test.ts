@@ -34,8 +34,8 @@ interface Client {
   readonly states: LiveRunState[];
 }
 
-async function openClient(runId: string, after = 0): Promise<Client> {
-  const proxy = await startCuttableProxy(api.port);
+async function openClient(runId: string, after = 0, port = api.port): Promise<Client> {
+  const proxy = await startCuttableProxy(port);
   const connection = new LiveConnection({
     url: proxy.url,
     token: api.ownerToken,
@@ -163,6 +163,19 @@ describe("a server that goes away", () => {
     await until(() => expect(client.seqs).toEqual(range(1)));
     await emit(runId, 1);
     await until(() => expect(client.seqs).toEqual(range(2)));
+  });
+});
+
+describe("several api processes", () => {
+  it("tell the same, whichever a client is connected to", async () => {
+    const runId = await seedRun(api.database.pool);
+    const sibling = await api.sibling();
+    opened.push(sibling);
+    const [here, there] = [await openClient(runId), await openClient(runId, 0, sibling.port)];
+    await Promise.all([isLive(here), isLive(there)]);
+    await emit(runId, 3);
+    await until(() => expect(here.seqs).toEqual(range(3)));
+    await until(() => expect(there.seqs).toEqual(range(3)));
   });
 });
 

@@ -18,6 +18,8 @@ export interface TestApi {
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Stops this server and starts another on the same port, data folder and database. */
   restart(): Promise<void>;
+  /** One more server on the same database and data folder, as a second process would be. */
+  sibling(): Promise<{ readonly port: number; close(): Promise<void> }>;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,11 @@ export async function startTestApi(
       await api.close();
       api = await compose({ ...settings, port }, log);
       await api.listen();
+    },
+    async sibling() {
+      const other = await compose({ ...settings, port: 0 }, log);
+      const bound = await other.listen();
+      return { port: bound.port, close: () => other.close() };
     },
     async close() {
       await api.close();
