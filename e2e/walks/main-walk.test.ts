@@ -6,7 +6,7 @@ import { presets } from "@rolldeck/contracts/presets";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
-import { demoPolicy, hostileText } from "./testing/demo-policy.ts";
+import { demoPolicy, hostileText, hostileTurn } from "./testing/demo-policy.ts";
 import { startWalkStack, type WalkStack } from "./testing/walk-stack.ts";
 
 const patienceMs = 45_000;
@@ -21,6 +21,17 @@ async function trainedRollout(stack: WalkStack, runId: string): Promise<string> 
   throw new Error("no rollout of the newest step was trained");
 }
 
+/** A turn in which the policy said something hostile. */
+async function hostileRollout(stack: WalkStack, runId: string): Promise<{ rolloutId: string; turn: number }> {
+  const matrix = await stack.rolldeck.readMatrix({ runId, step: 1 });
+  for (const { rolloutId } of matrix.groups.flatMap((group) => group.cells)) {
+    const { turns } = await stack.rolldeck.readTurns({ rolloutId });
+    const found = turns.find((each) => each.sampled.text.includes("<img"));
+    if (found) return { rolloutId, turn: found.turn };
+  }
+  throw new Error("the scripted policy said nothing hostile in step 1");
+}
+
 describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
   let stack: WalkStack;
   let browser: Browser;
@@ -29,6 +40,7 @@ describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
   const pageErrors: string[] = [];
   const outside: string[] = [];
   let firstRun = "";
+  let hostileRun = "";
 
   beforeAll(async () => {
     stack = await startWalkStack({ policy: demoPolicy });
@@ -149,12 +161,15 @@ describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
   test("a run is stopped after a confirmation that names what is lost", async () => {
     const { runId } = await stack.rolldeck.launchRun({
       ...presets.smoke.config,
+      agent: { ...presets.smoke.config.agent, sampling: { temperature: 1, maxTokensPerTurn: 32 } },
+      algorithm: { ...presets.smoke.config.algorithm, groupsPerStep: 16 },
       name: hostileText,
       tags: ["<b>tag</b>"],
       budget: { steps: 100_000 },
     });
+    hostileRun = runId;
     await page.goto(`${stack.url}/runs/${runId}`);
-    await page.getByText("Running", { exact: true }).waitFor();
+    await page.waitForFunction(() => Number(document.querySelector('[data-testid="run-step"]')?.textContent) >= 1);
     await page.getByRole("button", { name: "Stop run" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("can't be resumed").waitFor();
@@ -175,11 +190,14 @@ describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
   });
 
   test("what models, tools and people write is text everywhere", async () => {
-    const matrix = await stack.rolldeck.readMatrix({ runId: firstRun, step: 1 });
-    const [rollout] = matrix.groups.flatMap((group) => group.cells);
-    for (const path of ["/runs", `/runs/${firstRun}?tab=log&turns=true`, `/runs/${firstRun}/t/${rollout?.rolloutId}`]) {
+    const { rolloutId, turn } = await hostileRollout(stack, hostileRun);
+    await page.goto(`${stack.url}/runs/${hostileRun}/t/${rolloutId}?turn=${turn}`);
+    await page.getByText(hostileTurn).first().waitFor();
+    await page.keyboard.press("t");
+    await page.locator("[data-token]").first().waitFor();
+    for (const path of [`/runs/${hostileRun}?tab=log&turns=true`, `/compare?runs=${firstRun},${hostileRun}`]) {
       await page.goto(`${stack.url}${path}`);
-      await page.getByRole("main").waitFor();
+      await page.getByText(hostileText.slice(0, 12)).first().waitFor();
     }
     await page.goto(`${stack.url}/runs`);
     await page.getByText(hostileText.slice(0, 12)).first().waitFor();

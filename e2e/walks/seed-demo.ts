@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { endedRunStatuses, type RunStatus } from "@rolldeck/contracts/lifecycle";
 import { presets } from "@rolldeck/contracts/presets";
 import type { RunConfigInput } from "@rolldeck/contracts/run-config";
-import { demoPolicy, hostileText } from "./testing/demo-policy.ts";
+import { breakableEngine, hostileText } from "./testing/demo-policy.ts";
 import { startWalkStack, type WalkStack } from "./testing/walk-stack.ts";
 
 const demo = (name: string, more: Partial<RunConfigInput> = {}): RunConfigInput => ({
@@ -26,12 +26,13 @@ const demo = (name: string, more: Partial<RunConfigInput> = {}): RunConfigInput 
 export interface DemoRuns {
   readonly finished: string;
   readonly second: string;
+  readonly faulty: string;
   readonly live: string;
   readonly paused: string;
   readonly stopped: string;
 }
 
-export async function seedDemo(stack: WalkStack): Promise<DemoRuns> {
+export async function seedDemo(stack: WalkStack, engine: { breaks: boolean }): Promise<DemoRuns> {
   const { rolldeck } = stack;
   const launch = async (config: RunConfigInput): Promise<string> => (await rolldeck.launchRun(config)).runId;
   const until = async (
@@ -48,6 +49,10 @@ export async function seedDemo(stack: WalkStack): Promise<DemoRuns> {
     demo("key chain, GRPO", { seed: 2, algorithm: { ...presets.quickstart.config.algorithm, advantage: "grpo" } }),
   );
   await ended(second);
+  engine.breaks = true;
+  const faulty = await launch(demo("key chain, engine breaks", { evaluation: {}, budget: { steps: 1 } }));
+  await ended(faulty);
+  engine.breaks = false;
   const stopped = await launch(demo(hostileText, { budget: { steps: 500 } }));
   await underWay(stopped);
   await rolldeck.actOnRun(stopped, "stop");
@@ -55,15 +60,16 @@ export async function seedDemo(stack: WalkStack): Promise<DemoRuns> {
   await underWay(paused);
   await rolldeck.actOnRun(paused, "pause");
   const live = await launch(demo("key chain, live", { budget: { steps: 300 }, evaluation: {} }));
-  return { finished, second, live, paused, stopped };
+  return { finished, second, faulty, live, paused, stopped };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const stack = await startWalkStack({ policy: demoPolicy, delayMs: 30 });
+  const engine = breakableEngine();
+  const stack = await startWalkStack({ policy: engine.policy, delayMs: 30 });
   const end = () => void stack.close().then(() => process.exit(0));
   process.once("SIGINT", end);
   process.once("SIGTERM", end);
-  const runs = await seedDemo(stack).catch(async (error: unknown) => {
+  const runs = await seedDemo(stack, engine).catch(async (error: unknown) => {
     await stack.close();
     throw error;
   });

@@ -1,17 +1,15 @@
 "use client";
 /** One chart with its title, read-out, definition, table view and exports. Empty is a frame with the reason. */
-import { type JSX, useEffect, useMemo, useRef, useState } from "react";
+import { type JSX, useMemo, useRef, useState } from "react";
 import { IconButton } from "../design/button.tsx";
 import { Icon } from "../design/icon.tsx";
 import { Tooltip } from "../design/tooltip.tsx";
-import { toCsv } from "../format/csv.ts";
-import { download, downloadText } from "../format/download.ts";
-import { formatFraction, formatNumber, missing } from "../format/numbers.ts";
-import { nearestPoint } from "./chart-rows.ts";
+import { formatNumber } from "../format/numbers.ts";
+import { ChartExports } from "./chart-exports.tsx";
+import { ChartLegend } from "./chart-legend.tsx";
+import { ChartReadOut } from "./chart-read-out.tsx";
 import type { ChartMark, ChartSeries } from "./chart-series.ts";
 import { ChartTable } from "./chart-table.tsx";
-import { useCrosshair } from "./crosshair.ts";
-import { chartPng } from "./export-png.ts";
 import { Plot } from "./plot.tsx";
 import { linearScale, logScale } from "./scale.ts";
 import { useWidth } from "./use-width.ts";
@@ -75,14 +73,20 @@ export function LineChart(props: LineChartProps): JSX.Element {
           <IconButton label={table ? "Show the chart" : "Show as a table"} onClick={() => setTable(!table)}>
             <Icon name={table ? "chart" : "table"} size={14} />
           </IconButton>
-          <ExportButtons {...props} layer={() => layer.current} />
+          <ChartExports
+            title={title}
+            series={series}
+            xTitle={xTitle}
+            fileName={props.fileName}
+            layer={() => layer.current}
+          />
         </span>
         <span className="flex-1" />
-        <ReadOut series={shown} unit={unit} />
+        <ChartReadOut series={shown} unit={unit} />
       </figcaption>
       <div className="flex h-4 items-center justify-between text-xs text-g7">
         <span>{unit ? `↑ ${unit === "fraction" ? "%" : unit}` : ""}</span>
-        {series.length > directUpTo && <Legend series={series} hidden={hidden} onHidden={setHidden} />}
+        {series.length > directUpTo && <ChartLegend series={series} hidden={hidden} onHidden={setHidden} />}
       </div>
       <div ref={box} style={{ height }}>
         {table ? (
@@ -120,114 +124,3 @@ export function LineChart(props: LineChartProps): JSX.Element {
 const trimZeros = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 const formatTick = (value: number): string => trimZeros(formatNumber(value));
 const formatPercentTick = (value: number): string => trimZeros(formatNumber(value * 100));
-
-/** The values at the shared cursor, else the last ones; changed outside React. */
-function ReadOut({ series, unit }: { series: readonly ChartSeries[]; unit: string }): JSX.Element {
-  const crosshair = useCrosshair();
-  const element = useRef<HTMLSpanElement>(null);
-  const write = useRef((_x: number | null) => {});
-  write.current = (x) => {
-    const spans = element.current?.querySelectorAll("[data-value]") ?? [];
-    series.slice(0, 3).forEach((each, index) => {
-      const point = x === null ? each.points.at(-1) : nearestPoint(each.points, x);
-      const hit = point && (x === null || point.x === x) ? point : null;
-      const span = spans[index];
-      if (span)
-        span.textContent =
-          hit?.nonFinite ??
-          (hit ? (unit === "fraction" ? formatFraction(hit.value) : formatNumber(hit.value)) : missing);
-    });
-    const step = element.current?.querySelector("[data-step]");
-    if (step) step.textContent = x === null ? "" : `@ ${x}`;
-  };
-  useEffect(() => {
-    write.current(crosshair.x);
-    return crosshair.listen((x) => write.current(x));
-  });
-  return (
-    <span ref={element} className="num flex items-center gap-2 text-sm whitespace-nowrap">
-      <span data-step className="text-xs text-g7" />
-      {series.slice(0, 3).map((each) => (
-        <span key={each.key} className="inline-flex items-center gap-1" title={each.label}>
-          {series.length > 1 && (
-            <svg width="10" height="8" aria-hidden="true">
-              <line x1="0" x2="10" y1="4" y2="4" stroke={each.colour} strokeWidth="2" strokeDasharray={each.dash} />
-            </svg>
-          )}
-          <span data-value />
-        </span>
-      ))}
-    </span>
-  );
-}
-
-function Legend({
-  series,
-  hidden,
-  onHidden,
-}: {
-  series: readonly ChartSeries[];
-  hidden: ReadonlySet<string>;
-  onHidden(hidden: ReadonlySet<string>): void;
-}): JSX.Element {
-  return (
-    <span className="flex gap-2 overflow-hidden">
-      {series.map((each) => (
-        <button
-          key={each.key}
-          type="button"
-          aria-pressed={!hidden.has(each.key)}
-          onClick={() => {
-            const next = new Set(hidden);
-            if (!next.delete(each.key)) next.add(each.key);
-            onHidden(next);
-          }}
-          className="inline-flex max-w-[120px] items-center gap-1 truncate aria-[pressed=false]:opacity-40"
-        >
-          <svg width="12" height="8" aria-hidden="true" className="shrink-0">
-            <line x1="0" x2="12" y1="4" y2="4" stroke={each.colour} strokeWidth="2" strokeDasharray={each.dash} />
-          </svg>
-          <span className="truncate">{each.label}</span>
-        </button>
-      ))}
-    </span>
-  );
-}
-
-function ExportButtons({
-  title,
-  series,
-  xTitle = "step",
-  fileName,
-  layer,
-}: LineChartProps & { layer(): HTMLDivElement | null }): JSX.Element {
-  const csv = () => {
-    const rows = series.flatMap((each) =>
-      each.points.map((point) => [
-        each.label,
-        point.x,
-        point.nonFinite ?? point.value,
-        point.min,
-        point.max,
-        point.count,
-      ]),
-    );
-    downloadText(`${fileName}.csv`, "text/csv", toCsv([["series", xTitle, "value", "min", "max", "points"], ...rows]));
-  };
-  const png = () => {
-    const layers = [...(layer()?.querySelectorAll<SVGSVGElement>(":scope > svg, .recharts-surface") ?? [])];
-    const own = layers.filter((each) => each.classList.contains("recharts-surface"));
-    const over = layers.filter((each) => !each.classList.contains("recharts-surface"));
-    if (own.length > 0) void chartPng(title, [...own, ...over]).then((blob) => download(`${fileName}.png`, blob));
-  };
-  return (
-    <>
-      <IconButton label={`Download ${title} as CSV`} onClick={csv}>
-        <Icon name="download" size={14} />
-      </IconButton>
-      <IconButton label={`Download ${title} as PNG`} onClick={png}>
-        <span className="text-[9px] font-semibold">PNG</span>
-      </IconButton>
-    </>
-  );
-}

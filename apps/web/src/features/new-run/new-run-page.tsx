@@ -1,6 +1,4 @@
 "use client";
-import type { Catalogue } from "@rolldeck/contracts/api/system";
-import { presets } from "@rolldeck/contracts/presets";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "next/navigation";
 import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
@@ -10,7 +8,6 @@ import { idempotencyKey, useTRPC, useTRPCClient } from "../../api/query-provider
 import { Button } from "../../design/button.tsx";
 import { Chip } from "../../design/chip.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
-import { join } from "../../design/join.ts";
 import { Kbd } from "../../design/kbd.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { Tabs } from "../../design/tabs.tsx";
@@ -19,11 +16,13 @@ import { useKeys } from "../shell/keys.ts";
 import { useCrumbs } from "../shell/page-header.ts";
 import type { FormState, Issue } from "./config-field.tsx";
 import { parseConfigText, setInText, valueAt } from "./config-text.ts";
+import { fieldOptions } from "./field-options.ts";
 import { FormSections } from "./form-sections.tsx";
 import { IssueSummary } from "./issue-summary.tsx";
+import { PresetList } from "./preset-list.tsx";
 import { RunRail } from "./run-rail.tsx";
 import { useConfigCheck } from "./use-config-check.ts";
-import { isPreset, useDraft } from "./use-draft.ts";
+import { useDraft } from "./use-draft.ts";
 import { YamlEditor } from "./yaml-editor.tsx";
 
 const byPath = (issues: readonly Issue[]): Map<string, Issue[]> => {
@@ -97,7 +96,7 @@ export function NewRunPage(): JSX.Element {
     issues: byPath(issues),
     warnings: byPath(check?.warnings ?? noIssues),
     locked: parsed.error !== null,
-    options: useMemo(() => optionsOf(catalogue.data, backendName), [catalogue.data, backendName]),
+    options: useMemo(() => fieldOptions(catalogue.data, backendName), [catalogue.data, backendName]),
     unsupported: useMemo(
       () =>
         new Map(
@@ -153,31 +152,7 @@ export function NewRunPage(): JSX.Element {
             parseError={parsed.error}
             onShowForm={() => void setView({ view: null })}
           />
-          <section aria-label="Presets">
-            <h2 className="mb-1 text-sm text-g7">Start from a preset</h2>
-            <ul className="border-y border-g3">
-              {Object.entries(presets).map(([name, preset]) => {
-                const here = draft?.source?.label === `preset ${name}`;
-                return (
-                  <li key={name} className="border-b border-g2 last:border-b-0">
-                    <button
-                      type="button"
-                      aria-pressed={here}
-                      data-preset={name}
-                      onClick={() => isPreset(name) && choosePreset(name)}
-                      className={join(
-                        "flex w-full items-baseline gap-4 px-2 py-1.5 text-left",
-                        here ? "bg-accent-soft" : "hover:bg-g1",
-                      )}
-                    >
-                      <span className="w-56 shrink-0 font-medium">{preset.title}</span>
-                      <span className="text-g8">{preset.summary}</span>
-                    </button>
-                  </li>
-                );
-              })}
-            </ul>
-          </section>
+          <PresetList source={draft?.source?.label ?? null} onChoose={choosePreset} />
           <div className="border-b border-g3">
             <Tabs
               label="Edit as"
@@ -208,18 +183,4 @@ export function NewRunPage(): JSX.Element {
       </aside>
     </div>
   );
-}
-
-type CatalogueData = Pick<Catalogue, "taskSets" | "models" | "backends" | "dispatchers" | "dialects"> | undefined;
-function optionsOf(catalogue: CatalogueData, backendName: unknown): Map<string, readonly string[]> {
-  if (!catalogue) return new Map();
-  const names = (list: readonly { readonly name: string }[]) => list.map((each) => each.name);
-  return new Map<string, readonly string[]>([
-    ["taskSets[].name", names(catalogue.taskSets)],
-    ["model.name", names(catalogue.models)],
-    ["backend.name", names(catalogue.backends)],
-    ["dispatcher.name", names(catalogue.dispatchers)],
-    ["agent.dialect", catalogue.dialects],
-    ["algorithm.loss", catalogue.backends.find((backend) => backend.name === backendName)?.losses ?? []],
-  ]);
 }

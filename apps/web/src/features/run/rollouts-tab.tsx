@@ -1,21 +1,17 @@
 "use client";
-import type { Matrix, RunDetail } from "@rolldeck/contracts/api/runs";
-import { endingRule } from "@rolldeck/contracts/endings";
+import type { RunDetail } from "@rolldeck/contracts/api/runs";
 import { useQuery } from "@tanstack/react-query";
 import { parseAsInteger, parseAsStringLiteral, useQueryStates } from "nuqs";
-import { type JSX, useMemo, useState } from "react";
+import { type JSX, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
-import { ButtonLink, IconButton } from "../../design/button.tsx";
-import { CopyText } from "../../design/copy-text.tsx";
+import { IconButton } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
-import { Facts } from "../../design/facts.tsx";
 import { Icon } from "../../design/icon.tsx";
-import { rewardColour } from "../../design/reward-colour.ts";
 import { Segmented } from "../../design/segmented.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
-import { formatCount, formatNumber, shortenId } from "../../format/numbers.ts";
-import { CellGlyph, type CellKind, cellKind, cellKinds, kindLabels } from "./cell-glyph.tsx";
+import { CellFacts } from "./cell-facts.tsx";
+import { MatrixLegend, MatrixTally } from "./matrix-legend.tsx";
 import { RolloutMatrix } from "./rollout-matrix.tsx";
 
 export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }): JSX.Element {
@@ -78,7 +74,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           </span>
         )}
         <span className="flex-1" />
-        {matrix && <Tally matrix={matrix} />}
+        {matrix && <MatrixTally matrix={matrix} />}
       </div>
       {query.error && (
         <div className="px-4 pb-2">
@@ -101,7 +97,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
         <div className="flex min-h-0 flex-1 border-t border-g3">
           <div className="min-w-0 flex-1 overflow-auto p-4">
             <RolloutMatrix matrix={matrix} selected={selected} onSelect={setSelected} />
-            <Legend />
+            <MatrixLegend />
           </div>
           <aside aria-label="Rollout" className="w-[264px] shrink-0 overflow-auto border-l border-g3 p-4">
             <CellFacts matrix={matrix} selected={selected} />
@@ -109,122 +105,5 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
         </div>
       )}
     </>
-  );
-}
-
-function Tally({ matrix }: { matrix: Matrix }): JSX.Element {
-  const counts = useMemo(() => {
-    const map = new Map<CellKind, number>();
-    for (const group of matrix.groups)
-      for (const cell of group.cells) map.set(cellKind(cell), (map.get(cellKind(cell)) ?? 0) + 1);
-    return map;
-  }, [matrix.groups]);
-  return (
-    <span className="flex flex-wrap items-center gap-3 text-sm text-g8">
-      {cellKinds
-        .filter((kind) => counts.has(kind))
-        .map((kind) => (
-          <span
-            key={kind}
-            title={kindLabels[kind]}
-            className={`num inline-flex items-center gap-1 ${kind === "failed" ? "text-failed" : ""}`}
-          >
-            <CellGlyph kind={kind} />
-            {formatCount(counts.get(kind) ?? 0)}
-            <span className="sr-only">{kindLabels[kind]}</span>
-          </span>
-        ))}
-    </span>
-  );
-}
-
-function Legend(): JSX.Element {
-  return (
-    <div className="mt-6 flex flex-wrap items-center gap-x-4 gap-y-1 text-xs text-g7">
-      <span className="inline-flex items-center gap-1.5">
-        below
-        <span aria-hidden="true" className="flex">
-          {[-1, -0.5, 0, 0.5, 1].map((value) => (
-            <span key={value} className="h-3 w-5" style={{ background: rewardColour(value) }} />
-          ))}
-        </span>
-        above the group's mean reward
-      </span>
-      {cellKinds.map((kind) => (
-        <span key={kind} className="inline-flex items-center gap-1">
-          <CellGlyph kind={kind} />
-          {kindLabels[kind]}
-        </span>
-      ))}
-    </div>
-  );
-}
-
-function CellFacts({ matrix, selected }: { matrix: Matrix; selected: string | null }): JSX.Element {
-  const group = matrix.groups.find((each) => each.cells.some((cell) => cell.rolloutId === selected));
-  const cell = group?.cells.find((each) => each.rolloutId === selected);
-  if (!group || !cell)
-    return (
-      <p className="text-sm text-g7">Point at a rollout to see it here. Click it or press Enter to read its turns.</p>
-    );
-  const kind = cellKind(cell);
-  return (
-    <div className="flex flex-col gap-3">
-      <h2 className="flex items-center gap-2 font-semibold">
-        <CellGlyph kind={kind} />
-        {cell.ending ? endingRule(cell.ending).label : kindLabels[kind]}
-      </h2>
-      <Facts
-        rows={[
-          [
-            "Reward",
-            <span key="r" className="num">
-              {formatNumber(cell.reward)}
-            </span>,
-          ],
-          [
-            "Group mean",
-            <span key="m" className="num">
-              {formatNumber(group.mean)}
-            </span>,
-          ],
-          [
-            "Turns",
-            <span key="t" className="num">
-              {formatCount(cell.turns)}
-            </span>,
-          ],
-          ["Stage", `${cell.stage}, ${cell.state}`],
-          [
-            "Attempt",
-            <span key="a" className="num">
-              {cell.attempt}
-            </span>,
-          ],
-          ["Task", group.taskSet],
-          [
-            "Instance",
-            <span key="i" className="mono">
-              {group.instanceId}
-            </span>,
-          ],
-          [
-            "Sample",
-            <span key="s" className="num">
-              {cell.sample}
-            </span>,
-          ],
-          [
-            "Rollout",
-            <CopyText key="c" text={cell.rolloutId}>
-              {shortenId(cell.rolloutId)}
-            </CopyText>,
-          ],
-        ]}
-      />
-      <div>
-        <ButtonLink href={`/runs/${matrix.runId}/t/${cell.rolloutId}`}>Open rollout</ButtonLink>
-      </div>
-    </div>
   );
 }
