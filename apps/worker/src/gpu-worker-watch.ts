@@ -5,6 +5,7 @@
 import { BackendConfig, type RunConfig } from "@rolldeck/contracts/run-config";
 import { gpuWorkerName, readGpuWorker, reportGpuWorker } from "@rolldeck/db/gpu-workers";
 import { z } from "zod";
+import { reportModelServer } from "./report-model-server.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const infoTimeoutMs = 3_000;
@@ -39,18 +40,17 @@ export class GpuWorkerWatch {
   async #reportOne(backend: RunConfig["backend"]): Promise<void> {
     const { pool, backends, log } = this.#context;
     const name = gpuWorkerName(backend);
-    const before = await readGpuWorker(pool, name);
-    const row = { name, url: before?.url ?? backend.endpoint, boot: null };
     try {
-      const { device, bootId } = await backends.of(backend).info(AbortSignal.timeout(infoTimeoutMs));
+      const info = await backends.of(backend).info(AbortSignal.timeout(infoTimeoutMs));
       this.#misses.delete(name);
-      await reportGpuWorker(pool, { ...row, state: "ready", device, bootId });
+      await reportModelServer(this.#context, backend, info);
     } catch (error) {
       const misses = (this.#misses.get(name) ?? 0) + 1;
       this.#misses.set(name, misses);
+      const before = await readGpuWorker(pool, name);
       if (before?.state !== "ready" || misses < missesBeforeLost) return;
       log.warn({ gpuWorker: name, err: error }, "the model server does not answer");
-      await reportGpuWorker(pool, { ...row, state: "lost", device: before.device, bootId: null });
+      await reportGpuWorker(pool, { ...before, state: "lost", boot: null, bootId: null });
     }
   }
 }

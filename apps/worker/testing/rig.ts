@@ -102,7 +102,11 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     gpu,
     workers,
     addWorker,
-    launch: async (config) => (await createRun(database.pool, { config: RunConfig.parse(config) })).runId,
+    launch: async (config) => {
+      const { runId } = await createRun(database.pool, { config: RunConfig.parse(config) });
+      workers[0]?.context.requestReconcile(runId);
+      return runId;
+    },
     status,
     value,
     events,

@@ -5,12 +5,12 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { StepJob } from "@rolldeck/contracts/jobs";
 import type { BackendInfo, TrainableModel } from "@rolldeck/contracts/ports/backend";
-import { gpuWorkerName, reportGpuWorker } from "@rolldeck/db/gpu-workers";
 import { type ClaimedUpdate, claimUpdate, failUpdate } from "@rolldeck/db/training/claim-update";
 import { finishUpdate } from "@rolldeck/db/training/finish-update";
 import { forgetModel } from "@rolldeck/db/training/forget-model";
 import { readStepRollouts, type StepRollout } from "@rolldeck/db/training/read-step-rollouts";
 import { annotateTrainerLogprobs, type StoredTrainingRow } from "@rolldeck/db/training/training-rows";
+import { reportModelServer } from "../report-model-server.ts";
 import { StageAbort } from "../stage-abort.ts";
 import { type AppliedRows, forwardBackwardRows, stepModel } from "../training/apply-rows.ts";
 import { saveCheckpoint } from "../training/checkpoint.ts";
@@ -85,14 +85,7 @@ async function takeModel(context: WorkerContext, claimed: ClaimedUpdate, signal:
   if (modelId === null || modelBootId === null) throw new StageAbort("hand-back", "the run has no model yet");
   const info = await answering(context, claimed, signal);
   if (info.bootId !== modelBootId) {
-    await reportGpuWorker(context.pool, {
-      name: gpuWorkerName(config.backend),
-      url: config.backend.endpoint ?? context.backends.urlOf(config.backend),
-      state: "ready",
-      boot: null,
-      device: info.device,
-      bootId: info.bootId,
-    });
+    await reportModelServer(context, config.backend, info);
     throw new StageAbort("hand-back", "the model server started anew; its model is adopted again first");
   }
   const clock = await readModelClock(context.pool, runId);

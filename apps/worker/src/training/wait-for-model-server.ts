@@ -2,6 +2,7 @@
 import type { BackendInfo } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { type GpuWorkerReport, gpuWorkerName, readGpuWorker } from "@rolldeck/db/gpu-workers";
+import { reportModelServer } from "../report-model-server.ts";
 import { sleep } from "../wait-for.ts";
 import type { WorkerContext } from "../worker-context.ts";
 import type { BootProgress } from "./boot-progress.ts";
@@ -19,7 +20,11 @@ export async function waitForModelServer(
   for (;;) {
     signal.throwIfAborted();
     try {
-      return await context.backends.of(backend).info(AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]));
+      const info = await context.backends
+        .of(backend)
+        .info(AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]));
+      await reportModelServer(context, backend, info);
+      return info;
     } catch (error) {
       signal.throwIfAborted();
       context.log.debug({ err: error }, "the model server does not answer yet");
