@@ -1,8 +1,9 @@
 /**
  * Bundles the server apps with esbuild: our TypeScript becomes one file per app, npm packages stay external (a bundled pg or
- * BullMQ fails at run time). Takes well under a second, so every start does it.
+ * BullMQ fails at run time). Takes well under a second, so every start does it. Invariant: a bundle is replaced as a whole, and only
+ * when it differs; commands and servers that run at the same time never read half of one.
  */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { root } from "./ensure-installed.mjs";
@@ -22,8 +23,9 @@ export async function buildServers(apps) {
   const entryPoints = apps
     .map((app) => ({ in: path.join(root, "apps", app, "src/main.ts"), out: path.join(app, "dist/main") }))
     .filter((entry) => existsSync(entry.in));
-  await build({
+  const { outputFiles } = await build({
     entryPoints,
+    write: false,
     outdir: path.join(root, "apps"),
     outExtension: { ".js": ".mjs" },
     bundle: true,
@@ -34,4 +36,13 @@ export async function buildServers(apps) {
     logLevel: "error",
     plugins: [keepPackagesExternal],
   });
+  for (const { path: file, contents } of outputFiles) replaceWhole(file, contents);
+}
+
+function replaceWhole(file, contents) {
+  if (existsSync(file) && readFileSync(file).equals(contents)) return;
+  mkdirSync(path.dirname(file), { recursive: true });
+  const part = `${file}.${process.pid}`;
+  writeFileSync(part, contents);
+  renameSync(part, file);
 }

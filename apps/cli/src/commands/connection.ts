@@ -20,10 +20,12 @@ export interface Connection {
   readonly rolldeck: Rolldeck;
 }
 
-/** The folder `npm start` would use with the same flags and variables. */
+/** The folder `npm start` would use with the same flags and variables. One that is named is neither made nor changed. */
 export function dataFolderOf(flags: ConnectionFlags): string {
+  const asked = flags.dataDir ?? process.env.ROLLDECK_DATA_DIR;
+  if (asked !== undefined) return path.resolve(asked);
   return chooseDataFolder({
-    asked: flags.dataDir ?? process.env.ROLLDECK_DATA_DIR,
+    asked,
     root: process.env.ROLLDECK_ROOT ?? process.cwd(),
     xdgDataHome: process.env.XDG_DATA_HOME,
     needsOthers: process.env.ROLLDECK_DATABASE_URL === undefined && process.getuid?.() === 0,

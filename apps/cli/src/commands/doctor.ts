@@ -27,6 +27,7 @@ function findNode(): Finding {
 }
 
 function findSpace(folder: string): Finding {
+  if (!existsSync(folder)) return findSpace(path.dirname(path.resolve(folder)));
   const { bavail, bsize } = statfsSync(folder);
   const gigabytes = (bavail * bsize) / 1e9;
   return {

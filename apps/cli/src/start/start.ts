@@ -114,22 +114,30 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
     child.start();
   };
   const runs = (part: Part): boolean => options.only.includes(part);
-  const node = { root, env, logFolder, stopping: signal };
-  if (runs("worker")) supervise("worker", nodeChild({ name: "worker", ...node }), 11_000);
+  const node = { root, logFolder, stopping: signal };
+  if (runs("worker")) supervise("worker", nodeChild({ name: "worker", env, ...node }), 11_000);
   const gpu = runs("gpu-worker")
     ? superviseGpuWorker({ options, root, data: data.path, logFolder, modelRoots, gpuPort, pool, signal, closers })
     : null;
   if (runs("api")) {
-    supervise("api", nodeChild({ name: "api", ...node }), 5_000);
+    supervise("api", nodeChild({ name: "api", env: without(env, workerSecrets), ...node }), 5_000);
     await waitForHealth(`http://127.0.0.1:${port}/healthz`, 60_000, signal);
     writeServerFile(data.path, publicUrl);
     closers.push({ name: "rolldeck", group: "servers", close: async () => removeServerFile(data.path) });
     await sayLink(pool, publicUrl);
     if (options.demo) await launchDemo(pool, publicUrl, data.path);
   }
-  const web = runs("web") ? superviseWeb({ options, webPort, supervise, ...node }) : null;
+  const web = runs("web")
+    ? superviseWeb({ options, env: without(env, serverSecrets), webPort, supervise, ...node })
+    : null;
   await Promise.all([gpu, web]);
 }
+
+/** Each process is told the secrets it uses, and no others. */
+const workerSecrets = ["ROLLDECK_GPU_WORKER_KEY"];
+const serverSecrets = [...workerSecrets, "ROLLDECK_DATABASE_URL", "ROLLDECK_REDIS_URL"];
+const without = (env: Record<string, string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 
 async function sayLink(pool: Pool, publicUrl: string): Promise<void> {
   const { code } = await createSignInCode(pool);
