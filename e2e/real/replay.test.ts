@@ -40,7 +40,7 @@ function learningConfig(): RunConfig {
   return RunConfig.parse({
     ...tiny,
     seed: 7,
-    model: { name: "quickstart", warmStart: { steps: 45, demosPerStep: 32, learningRate: 4e-3 } },
+    model: { name: "quickstart", warmStart: { steps: 45, demosPerStep: 16, learningRate: 4e-3 } },
     agent: { ...tiny.agent, maxTurns: 8, sampling: { temperature: 0.7, maxTokensPerTurn: 32 } },
     algorithm: { ...tiny.algorithm, groupsPerStep: 6, groupSize: 6, learningRate: 1e-3, microBatchTokens: 1024 },
     checkpoints: { every: steps, keep: 2 },

@@ -5,7 +5,7 @@ import path from "node:path";
 import { LiveConnection } from "@rolldeck/realtime/client/live-connection";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rolldeck } from "./command-line.ts";
-import { processTree } from "./processes.ts";
+import { type KillablePart, processOf, processTree } from "./processes.ts";
 import { type RealStack, startRealStack } from "./real-stack.ts";
 import { tinyConfig } from "./tiny-run.ts";
 
@@ -127,10 +127,15 @@ test("no canary in any row, of ours or of the queue", async () => {
   }
 });
 
-test("no canary in arguments of processes", () => {
+test("no canary in arguments of processes, and in their environments only what each needs", () => {
   const tree = processTree(stack.pid);
   expect(tree.length).toBeGreaterThanOrEqual(4);
   expect(leaksIn(tree.map(({ commandLine }) => commandLine).join("\n"))).toEqual([]);
+  const environment = (part: KillablePart): string =>
+    readFileSync(`/proc/${processOf(stack.pid, part)}/environ`, "utf8");
+  expect(leaksIn(environment("api"))).toEqual(["database password"]);
+  expect(leaksIn(environment("worker"))).toEqual(["GPU worker key", "database password"]);
+  expect(leaksIn(environment("gpu-worker"))).toEqual(["GPU worker key"]);
 });
 
 test("no canary in logs and files but those made for it", () => {

@@ -20,7 +20,7 @@ export interface StartedStack {
   stop(): Promise<void>;
 }
 
-const ServerFile = z.object({ url: z.string() });
+const ServerFile = z.object({ pid: z.int(), url: z.string() });
 
 /** Starts a clone's `npm start`; resolves once the API listens and the owner token is there. */
 export async function startStack(options: {
@@ -82,8 +82,9 @@ async function waitForServer(
   const endsAt = Date.now() + limitMs;
   while (Date.now() < endsAt) {
     if (existsSync(serverFile) && existsSync(tokenFile)) {
-      const { url } = ServerFile.parse(JSON.parse(readFileSync(serverFile, "utf8")));
-      return { url, token: readFileSync(tokenFile, "utf8").trim() };
+      const { pid, url } = ServerFile.parse(JSON.parse(readFileSync(serverFile, "utf8")));
+      // A supervisor that was killed leaves its own behind.
+      if (pid === child.pid) return { url, token: readFileSync(tokenFile, "utf8").trim() };
     }
     if (child.exitCode !== null) break;
     await new Promise((resolve) => setTimeout(resolve, 100));
