@@ -80,7 +80,7 @@ export function LogTab({ run, feed }: { run: RunDetail; feed: RunFeed }): JSX.El
         </span>
         <span className="flex-1" />
         {tail.from > 1 && tail.events.length > 0 && (
-          <Button look="quiet" className="h-7" onClick={tail.loadEarlier}>
+          <Button look="quiet" className="h-7" disabled={tail.loading} onClick={tail.loadEarlier}>
             Load earlier
           </Button>
         )}

@@ -1,46 +1,60 @@
 "use client";
-/** The newest stored events of a run with those that came live after them, each `seq` once, oldest first. */
+/**
+ * The end of a run's event log without holes: stored ranges, asked for from the end backwards, joined with what came live.
+ * Invariant: `events` are consecutive by `seq`; what lies before a hole is left out until it is loaded.
+ */
 import type { RunDetail } from "@rolldeck/contracts/api/runs";
 import type { RunEvent } from "@rolldeck/contracts/events";
-import { useQuery } from "@tanstack/react-query";
+import { useQueries } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
+import { consecutiveEnd } from "./consecutive-end.ts";
 import type { RunFeed } from "./use-run-feed.ts";
 
-const pageSize = 500;
+const rangeSize = 500;
+
+interface Range {
+  readonly after: number;
+  readonly limit: number;
+}
+/** The range that ends right before `seq`. */
+const rangeBefore = (seq: number): Range => {
+  const after = Math.max(0, seq - 1 - rangeSize);
+  return { after, limit: Math.max(1, seq - 1 - after) };
+};
 
 export interface EventTail {
   readonly events: readonly RunEvent[];
   readonly error: unknown;
   readonly loading: boolean;
-  /** First `seq` loaded; more exist before it when above 1. */
+  /** First `seq` shown; more exist before it when above 1. */
   readonly from: number;
   loadEarlier(): void;
 }
 
 export function useEventTail(run: RunDetail, feed: RunFeed): EventTail {
   const trpc = useTRPC();
-  const [head] = useState(run.head);
-  const [pages, setPages] = useState(1);
-  const after = Math.max(0, head - pages * pageSize);
-  const limit = Math.min(1000, Math.max(1, head - after));
-  const stored = useQuery(
-    trpc.runs.events.queryOptions(
-      { runId: run.runId, after, limit },
-      { staleTime: Number.POSITIVE_INFINITY, enabled: head > 0, placeholderData: (known) => known },
+  const [ranges, setRanges] = useState<readonly Range[]>(run.head > 0 ? [rangeBefore(run.head + 1)] : []);
+  const stored = useQueries({
+    queries: ranges.map((range) =>
+      trpc.runs.events.queryOptions({ runId: run.runId, ...range }, { staleTime: Number.POSITIVE_INFINITY }),
     ),
+    combine: (results) => ({
+      pages: results.map((result) => result.data),
+      error: results.find((result) => result.error)?.error ?? null,
+      loading: results.some((result) => result.isLoading),
+    }),
+  });
+  const events = useMemo(
+    () => consecutiveEnd([...stored.pages.flatMap((page) => page?.events ?? []), ...feed.events]),
+    [stored.pages, feed.events],
   );
-  const events = useMemo(() => {
-    const bySeq = new Map<number, RunEvent>();
-    for (const event of stored.data?.events ?? []) bySeq.set(event.seq, event);
-    for (const event of feed.events) bySeq.set(event.seq, event);
-    return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
-  }, [stored.data, feed.events]);
+  const from = events[0]?.seq ?? 1;
   return {
     events,
     error: stored.error,
-    loading: stored.isLoading,
-    from: events[0]?.seq ?? 1,
-    loadEarlier: () => setPages(Math.min(2, pages + 1)),
+    loading: stored.loading,
+    from,
+    loadEarlier: () => from > 1 && setRanges([...ranges, rangeBefore(from)]),
   };
 }

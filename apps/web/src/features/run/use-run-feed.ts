@@ -15,7 +15,7 @@ import { patchMatrix } from "./patch-matrix.ts";
 
 const applyMs = 250;
 const refetchMs = 1_000;
-const keptEvents = 2_000;
+const keptEvents = 5_000;
 const detailTypes = new Set([
   "run-status",
   "step-created",
@@ -27,7 +27,7 @@ const detailTypes = new Set([
 ]);
 
 export interface RunFeed {
-  /** Events that came while the page is open, oldest first, at most 2,000. */
+  /** Events that came while the page is open, oldest first, at most 5,000. */
   readonly events: readonly RunEvent[];
 }
 

@@ -27,6 +27,9 @@ function Took({ run }: { run: RunSummary }) {
   return <>{formatDuration(Math.max(0, end - Date.parse(run.startedAt)))}</>;
 }
 
+/** A completed run needs no reason. */
+const hasReason = (run: RunSummary): boolean => run.reason !== null && run.status !== "completed";
+
 export const runColumns = [
   column.accessor("status", {
     header: "Status",
@@ -51,15 +54,20 @@ export const runColumns = [
         >
           {run.name}
         </Link>
-        {run.tags.slice(0, run.reason ? 1 : 2).map((tag) => (
-          <Chip key={tag} title={`tag ${tag}`} className="min-w-0 max-w-[96px]">
-            <span className="truncate">{tag}</span>
-          </Chip>
-        ))}
-        {run.reason && run.status !== "completed" && (
+        {!hasReason(run) && (
+          // Tags that do not fit wrap out of sight.
+          <span className="flex h-5 min-w-0 flex-1 flex-wrap gap-1 overflow-hidden">
+            {run.tags.map((tag) => (
+              <Chip key={tag} title={`tag ${tag}`} className="max-w-[120px] shrink-0">
+                <span className="truncate">{tag}</span>
+              </Chip>
+            ))}
+          </span>
+        )}
+        {hasReason(run) && (
           <span
             className="min-w-0 truncate text-sm"
-            title={run.reason}
+            title={run.reason ?? undefined}
             style={{ color: run.status === "failed" ? statusLooks.failed.colour : "var(--g7)" }}
           >
             {run.reason}
@@ -73,7 +81,7 @@ export const runColumns = [
   column.accessor("backend", { header: "Backend", meta: { width: 96 } }),
   column.accessor("step", {
     header: "Step",
-    meta: { width: 104, right: true },
+    meta: { width: 100, right: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex items-center justify-end gap-2">
         <span aria-hidden="true" className="h-1 w-8 overflow-hidden rounded-full bg-g3">
@@ -101,12 +109,12 @@ export const runColumns = [
   }),
   column.accessor("success", {
     header: "Success",
-    meta: { width: 76, right: true },
+    meta: { width: 72, right: true },
     cell: ({ getValue }) => formatFraction(getValue()),
   }),
   column.accessor("logprobGap", {
     header: "Log-p gap",
-    meta: { width: 92, right: true },
+    meta: { width: 84, right: true },
     cell: ({ getValue }) => formatNumber(getValue()),
   }),
   column.accessor("sampledTokens", {

@@ -26,7 +26,7 @@ export function KeySheet({ open, onOpenChange }: { open: boolean; onOpenChange(o
     <Dialog open={open} onOpenChange={onOpenChange} title="Keys" width={620}>
       <div className="columns-2 gap-8">
         {sections.map((section) => (
-          <section key={section.title} className="mb-4 break-inside-avoid">
+          <section key={section.title} className="mb-3 break-inside-avoid">
             <h3 className="mb-1 text-sm text-g7">{section.title}</h3>
             <ul>
               {section.bindings.map((binding) => (
@@ -44,7 +44,9 @@ export function KeySheet({ open, onOpenChange }: { open: boolean; onOpenChange(o
           </section>
         ))}
       </div>
-      <p className="text-sm text-g7">On Windows and Linux, ⌘ is Ctrl. Single keys rest while you type.</p>
+      <p className="mt-3 border-t border-g3 pt-3 text-sm text-g7">
+        On Windows and Linux, ⌘ is Ctrl. Single keys rest while you type.
+      </p>
     </Dialog>
   );
 }
