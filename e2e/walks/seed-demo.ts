@@ -18,7 +18,7 @@ const demo = (name: string, more: Partial<RunConfigInput> = {}): RunConfigInput 
   tags: [...presets.quickstart.config.tags],
   taskSets: [...presets.quickstart.config.taskSets],
   evaluation: { samples: 64 },
-  budget: { steps: 12 },
+  budget: { steps: 10 },
   name,
   ...more,
 });

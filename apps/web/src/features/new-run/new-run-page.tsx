@@ -1,72 +1,46 @@
 "use client";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useRouter } from "next/navigation";
 import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 import { type JSX, useMemo, useRef } from "react";
 import { problemOf } from "../../api/problem.ts";
-import { idempotencyKey, useTRPC, useTRPCClient } from "../../api/query-provider.tsx";
 import { Button } from "../../design/button.tsx";
 import { Chip } from "../../design/chip.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Kbd } from "../../design/kbd.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { Tabs } from "../../design/tabs.tsx";
-import { runListKey } from "../runs/use-run-list.ts";
 import { useKeys } from "../shell/keys.ts";
 import { useCrumbs } from "../shell/page-header.ts";
-import type { FormState, Issue } from "./config-field.tsx";
-import { parseConfigText, setInText, valueAt } from "./config-text.ts";
-import { fieldOptions } from "./field-options.ts";
+import type { Issue } from "./config-field.tsx";
+import { parseConfigText } from "./config-text.ts";
 import { FormSections } from "./form-sections.tsx";
 import { IssueSummary } from "./issue-summary.tsx";
 import { PresetList } from "./preset-list.tsx";
 import { RunRail } from "./run-rail.tsx";
 import { useConfigCheck } from "./use-config-check.ts";
+import { useConfigForm } from "./use-config-form.ts";
 import { useDraft } from "./use-draft.ts";
+import { useLaunch } from "./use-launch.ts";
 import { YamlEditor } from "./yaml-editor.tsx";
 
-const byPath = (issues: readonly Issue[]): Map<string, Issue[]> => {
-  const map = new Map<string, Issue[]>();
-  for (const issue of issues) map.set(issue.path, [...(map.get(issue.path) ?? []), issue]);
-  return map;
-};
 const noIssues: readonly Issue[] = [];
 
 export function NewRunPage(): JSX.Element {
-  const trpc = useTRPC();
-  const client = useTRPCClient();
-  const queries = useQueryClient();
-  const router = useRouter();
   const [view, setView] = useQueryStates({
     from: parseAsString,
     preset: parseAsString,
     view: parseAsStringLiteral(["form", "yaml"]).withDefault("form"),
   });
   const { draft, restored, error: sourceError, setText, choosePreset, discard } = useDraft(view.from, view.preset);
-  const catalogue = useQuery(trpc.catalogue.get.queryOptions(undefined, { staleTime: 60_000 }));
   const text = draft?.text ?? "";
   const parsed = useMemo(() => parseConfigText(text), [text]);
   const { check, checking, error: checkError } = useConfigCheck(draft ? parsed.value : null);
   const summary = useRef<HTMLDivElement>(null);
-  const key = useRef<{ readonly text: string; readonly value: string } | null>(null);
   useCrumbs([
     { label: "Runs", href: "/runs" },
     { label: "New run", href: "/runs/new" },
   ]);
 
-  const launch = useMutation({
-    mutationFn: () => {
-      // The same text keeps its key, so a second press or a retry after a lost answer launches nothing twice.
-      if (key.current?.text !== text) key.current = { text, value: crypto.randomUUID() };
-      return client.runs.launch.mutate({ config: parsed.value }, { context: { [idempotencyKey]: key.current.value } });
-    },
-    onSuccess: ({ runId }) => {
-      discard();
-      void queries.invalidateQueries({ queryKey: [runListKey] });
-      router.push(`/runs/${runId}`);
-    },
-    onError: () => summary.current?.focus(),
-  });
+  const launch = useLaunch(text, parsed.value, { launched: discard, refused: () => summary.current?.focus() });
   const refused = launch.error
     ? problemOf(launch.error).errors.map((issue) => ({ ...issue, fix: issue.fix ?? null }))
     : noIssues;
@@ -89,25 +63,10 @@ export function NewRunPage(): JSX.Element {
     { keys: "2", label: "YAML", run: () => void setView({ view: "yaml" }) },
   ]);
 
-  const backendName = valueAt(parsed.value, ["backend", "name"]) ?? "gpu-worker";
-  const form: FormState = {
-    value: parsed.value,
-    set: (path, value) => setText(setInText(text, path, value)),
-    issues: byPath(issues),
-    warnings: byPath(check?.warnings ?? noIssues),
-    locked: parsed.error !== null,
-    options: useMemo(() => fieldOptions(catalogue.data, backendName), [catalogue.data, backendName]),
-    unsupported: useMemo(
-      () =>
-        new Map(
-          catalogue.data?.backends
-            .find((backend) => backend.name === backendName)
-            ?.unsupported.map((each) => [each.path, each.reason]) ?? [],
-        ),
-      [catalogue.data, backendName],
-    ),
-  };
-
+  const { form, catalogue } = useConfigForm(text, parsed, setText, {
+    issues,
+    warnings: check?.warnings ?? noIssues,
+  });
   return (
     <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_320px] grid-rows-[auto_minmax(0,1fr)] min-[1700px]:grid-cols-[minmax(0,1fr)_400px]">
       <header className="col-span-2 flex min-h-14 items-center gap-3 border-b border-g3 px-4">
@@ -170,7 +129,7 @@ export function NewRunPage(): JSX.Element {
             ) : view.view === "yaml" ? (
               <YamlEditor text={text} onChange={setText} error={parsed.error} />
             ) : (
-              <FormSections form={form} catalogue={catalogue.data} />
+              <FormSections form={form} catalogue={catalogue} />
             )}
           </div>
         </div>
