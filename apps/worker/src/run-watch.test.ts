@@ -52,6 +52,28 @@ test("a slow read is accepted however old it is when it comes", async () => {
   expect((await runs.get("a"))?.runId).toBe("a");
 });
 
+test("what a claim read is newer than the cache, and than a read that began before it", async () => {
+  const release: (() => void)[] = [];
+  const serving = (version: number) => ({ version, samplingSessionId: `s${version}`, bootId: "b" });
+  const { runs, clock } = watch(async () => {
+    await new Promise<void>((resolve) => release.push(resolve));
+    return [{ runId: "a", status: "running", serving: serving(1) }];
+  });
+  const reading = runs.get("a");
+  clock.now += 10;
+  runs.learn("a", serving(2), runs.now());
+  release.shift()?.();
+  expect((await reading)?.serving?.version).toBe(2);
+  runs.learn("a", serving(1), runs.now() - 5);
+  expect((await runs.get("a"))?.serving?.version).toBe(2);
+  // It ages as every other knowledge.
+  clock.now += 501;
+  const again = runs.get("a");
+  while (release.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  release.shift()?.();
+  expect((await again)?.serving?.version).toBe(1);
+});
+
 test("a run asked for while another read is under way is read next", async () => {
   const release: (() => void)[] = [];
   const asked: string[][] = [];

@@ -90,6 +90,21 @@ export class RunWatch {
     }
   }
 
+  /** This watch's clock, for `learn`. */
+  now(): number {
+    return this.#options.now();
+  }
+
+  /**
+   * What another read found, as of a moment before it was sent. A claim reads the version that serves with it: a rollout that
+   * begins right after an update must not sample the version before, which the cache may still hold.
+   */
+  learn(runId: string, serving: Serving | null, asOf: number): void {
+    const known = this.#known.get(runId);
+    if (known !== undefined && known.readAt >= asOf) return;
+    this.#known.set(runId, { run: { runId, status: known?.run?.status ?? "running", serving }, readAt: asOf });
+  }
+
   #refreshAll(): Promise<void> {
     this.#round ??= this.#refresh().finally(() => {
       this.#round = null;
@@ -105,8 +120,10 @@ export class RunWatch {
     const runs = await this.#options.read(runIds);
     const byId = new Map(runs.map((run) => [run.runId, run]));
     for (const runId of runIds) {
-      this.#known.set(runId, { run: byId.get(runId) ?? null, readAt });
       this.#wanted.delete(runId);
+      // What was learnt while this read was under way is newer.
+      if ((this.#known.get(runId)?.readAt ?? readAt) > readAt) continue;
+      this.#known.set(runId, { run: byId.get(runId) ?? null, readAt });
     }
     this.#options.onRefresh(runs);
   }

@@ -19,11 +19,13 @@ export type StageWork = (claimed: ClaimedStage, signal: AbortSignal) => Promise<
 export async function stageJob(context: WorkerContext, job: StageJob, work: StageWork): Promise<void> {
   // A job taken while stopping is left: its row is still queued and will be delivered elsewhere.
   if (context.stopping.aborted) return;
+  const asOf = context.runs.now();
   const claimed = await claimStage(context.pool, { ...job, workerId: context.workerId });
   if (claimed === null) {
     context.measures.lateDeliveries.inc({ stage: job.stage });
     return;
   }
+  context.runs.learn(claimed.runId, claimed.serving, asOf);
   const key = `${job.rolloutId}/${job.attempt}/${claimed.claim}`;
   const lease = { kind: "rollout", rolloutId: job.rolloutId, attempt: job.attempt, claim: claimed.claim } as const;
   const held = context.leases.hold(key, claimed.runId, lease);

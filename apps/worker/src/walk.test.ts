@@ -31,6 +31,10 @@ describe.each(["postgres", "redis"] as const)("on %s", (queue) => {
     expect(steps("evaluate/success")).toEqual([0, 2]);
     expect(points.find((point) => point.name === "evaluate/success")?.value).toBe(1);
     expect(rig.gpu.stats.requests.get("/api/v1/optim_step")).toBe(2);
+    // Every turn of a synchronous run was sampled from the version its step trains on (or measures).
+    const stale = `select count(*)::int from transitions t join rollouts r on r.id = t.rollout_id join steps s on s.id = r.step_id
+                    where r.run_id = $1 and t.policy_version <> s.step - (s.purpose = 'train')::int`;
+    expect(await count(stale)).toBe(0);
     expect(await count("select count(*)::int from pool_leases where run_id = $1")).toBe(0);
     expect(await count("select count(*)::int from checkpoints where run_id = $1 and version = 2")).toBe(1);
   });

@@ -11,7 +11,7 @@ import type { AnyJob } from "@rolldeck/queue/producer";
 import type { Logger } from "pino";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Measures } from "./measures.ts";
-import type { WatchedRun } from "./run-watch.ts";
+import type { RunWatch } from "./run-watch.ts";
 
 export type WorkerClaim =
   | ({ readonly kind: "rollout" } & StageClaim)
@@ -32,7 +32,7 @@ export interface WorkerContext {
   readonly pool: Pool;
   readonly writer: Pick<BatchWriter, "write">;
   readonly leases: LeaseKeeper<WorkerClaim>;
-  readonly runs: { get(runId: string): Promise<WatchedRun | null> };
+  readonly runs: Pick<RunWatch, "get" | "learn" | "now">;
   readonly tasks: Readonly<Record<string, Task>>;
   readonly tools: Readonly<Record<string, Tool>>;
   readonly tokenizers: { load(model: string): Promise<Tokenizer>; contentHash(model: string): Promise<string> };
