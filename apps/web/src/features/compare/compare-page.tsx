@@ -1,13 +1,10 @@
 "use client";
 import type { RunSummary } from "@rolldeck/contracts/api/runs";
 import type { MetricName } from "@rolldeck/contracts/metrics";
-import { metrics } from "@rolldeck/contracts/metrics";
 import { useQuery } from "@tanstack/react-query";
 import { parseAsArrayOf, parseAsBoolean, parseAsInteger, parseAsString, useQueryStates } from "nuqs";
-import { type JSX, useMemo, useState } from "react";
+import { type JSX, useMemo } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
-import { Crosshair, CrosshairContext } from "../../charts/crosshair.ts";
-import { LineChart } from "../../charts/line-chart.tsx";
 import { runStrokes } from "../../charts/run-colour.ts";
 import { nextSmoothing, smoothingLevels } from "../../charts/smooth.ts";
 import { ErrorBanner } from "../../design/error-banner.tsx";
@@ -15,6 +12,7 @@ import { Segmented } from "../../design/segmented.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { useCrumbs } from "../shell/page-header.ts";
+import { CompareCharts } from "./compare-charts.tsx";
 import { ConfigDifferences } from "./config-differences.tsx";
 import { RunPicker } from "./run-picker.tsx";
 import { VerdictTable } from "./verdict-table.tsx";
@@ -38,7 +36,6 @@ const ended = new Set(["stopped", "completed", "failed"]);
 
 export function ComparePage(): JSX.Element {
   const trpc = useTRPC();
-  const [crosshair] = useState(() => new Crosshair());
   const [view, setView] = useQueryStates({
     runs: parseAsArrayOf(parseAsString).withDefault([]),
     smooth: parseAsInteger.withDefault(0),
@@ -131,39 +128,14 @@ export function ComparePage(): JSX.Element {
           )}
           <ConfigDifferences comparison={data} labels={labels} strokes={strokes} />
           <VerdictTable comparison={data} labels={labels} strokes={strokes} />
-          <CrosshairContext value={crosshair}>
-            <section aria-label="By step">
-              <h2 className="mb-2 text-lg font-semibold">By step</h2>
-              <div className="grid grid-cols-12 gap-x-6 gap-y-5">
-                {data.metrics.map((metric, index) => (
-                  <div
-                    key={metric.name}
-                    className={index < 2 ? "col-span-6" : "col-span-6 min-[1024px]:col-span-4 min-[1700px]:col-span-3"}
-                  >
-                    <LineChart
-                      title={metrics[metric.name].title}
-                      unit={metrics[metric.name].unit}
-                      definition={metrics[metric.name].definition}
-                      smoothing={smoothing}
-                      log={view.log}
-                      height={index < 2 ? 220 : 156}
-                      empty="None of these runs has this metric."
-                      fileName={`compare-${metric.name.replace("/", "-")}`}
-                      series={metric.series
-                        .filter((each) => !view.hidden.includes(each.runId) && each.points.length > 0)
-                        .map((each) => ({
-                          key: each.runId,
-                          label: labels.get(each.runId) ?? each.runId,
-                          colour: strokes.get(each.runId)?.colour ?? "var(--g7)",
-                          dash: strokes.get(each.runId)?.dash,
-                          points: each.points.map((point) => ({ ...point, x: point.step })),
-                        }))}
-                    />
-                  </div>
-                ))}
-              </div>
-            </section>
-          </CrosshairContext>
+          <CompareCharts
+            comparison={data}
+            labels={labels}
+            strokes={strokes}
+            hidden={view.hidden}
+            smoothing={smoothing}
+            log={view.log}
+          />
         </>
       )}
     </div>

@@ -3,7 +3,14 @@
 "use client";
 /** The rows: windowed, 32 px each, one cursor row moved by j/k, check boxes for comparing. */
 import type { RunSummary } from "@rolldeck/contracts/api/runs";
-import { flexRender, getCoreRowModel, useReactTable, type VisibilityState } from "@tanstack/react-table";
+import {
+  type Column,
+  flexRender,
+  getCoreRowModel,
+  type Row,
+  useReactTable,
+  type VisibilityState,
+} from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRouter } from "next/navigation";
 import { type JSX, useEffect, useRef } from "react";
@@ -35,7 +42,6 @@ export function RunTable({
   /** Called when the last row comes into view. */
   onEnd(): void;
 }): JSX.Element {
-  const router = useRouter();
   const scroller = useRef<HTMLDivElement>(null);
   const table = useReactTable({
     data: runs,
@@ -76,95 +82,142 @@ export function RunTable({
         style={{ minWidth, height: virtual.getTotalSize() + rowHeight }}
         className="relative"
       >
-        <div
-          role="row"
-          aria-rowindex={1}
-          className="sticky top-0 z-10 grid border-b border-g3 bg-g0 px-2 text-sm text-g7"
-          style={{ gridTemplateColumns: template, height: rowHeight }}
-        >
-          <span role="columnheader" aria-label="Picked for comparing" />
-          {columns.map((each) => {
-            const name = sortable[each.id];
-            const active = name === sort.sort;
-            const right = each.columnDef.meta?.right;
-            const title = String(each.columnDef.header);
-            return (
-              <span
-                role="columnheader"
-                key={each.id}
-                aria-sort={active ? (sort.descending ? "descending" : "ascending") : undefined}
-                className={join("flex items-center px-2 font-medium", right && "justify-end")}
-              >
-                {name ? (
-                  <button
-                    type="button"
-                    className={join("hover:text-g9", active && "text-g9")}
-                    onClick={() => onSort({ sort: name, descending: active ? !sort.descending : name !== "name" })}
-                  >
-                    {title}
-                    {active && (sort.descending ? " ↓" : " ↑")}
-                  </button>
-                ) : (
-                  title
-                )}
-              </span>
-            );
-          })}
-        </div>
+        <RunTableHead columns={columns} template={template} sort={sort} onSort={onSort} />
         {shown.map((item) => {
           const row = rows[item.index];
           if (!row) return null;
-          const run = row.original;
-          const here = item.index === cursor;
           return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: j, k, x and Enter work on the row (see the key sheet); its link is focusable
-            <div
-              role="row"
+            <RunRow
               key={row.id}
-              aria-rowindex={item.index + 2}
-              aria-selected={picked.has(run.runId)}
-              data-run={run.runId}
-              onClick={(event) => {
-                onCursor(item.index);
-                if (!(event.target instanceof Element && event.target.closest("a, input, button")))
-                  router.push(`/runs/${run.runId}`);
-              }}
-              className={join(
-                "absolute inset-x-0 top-0 grid cursor-pointer items-center border-b border-g2 px-2",
-                here ? "bg-g2 shadow-[inset_2px_0_0_var(--accent)]" : "hover:bg-g1",
-                picked.has(run.runId) && "bg-accent-soft",
-              )}
-              style={{
-                gridTemplateColumns: template,
-                height: rowHeight,
-                transform: `translateY(${item.start + rowHeight}px)`,
-              }}
-            >
-              <span role="cell" className="flex justify-center">
-                <input
-                  type="checkbox"
-                  aria-label={`Pick ${run.name} for comparing`}
-                  checked={picked.has(run.runId)}
-                  onChange={() => onPick(run.runId)}
-                  className="size-3.5 accent-accent"
-                />
-              </span>
-              {row.getVisibleCells().map((cell) => (
-                <span
-                  role="cell"
-                  key={cell.id}
-                  className={join(
-                    "min-w-0 truncate px-2",
-                    cell.column.columnDef.meta?.right ? "num text-right text-sm" : "",
-                  )}
-                >
-                  {flexRender(cell.column.columnDef.cell, cell.getContext())}
-                </span>
-              ))}
-            </div>
+              row={row}
+              index={item.index}
+              top={item.start + rowHeight}
+              template={template}
+              here={item.index === cursor}
+              picked={picked.has(row.original.runId)}
+              onCursor={onCursor}
+              onPick={onPick}
+            />
           );
         })}
       </div>
+    </div>
+  );
+}
+
+function RunRow({
+  row,
+  index,
+  top,
+  template,
+  here,
+  picked,
+  onCursor,
+  onPick,
+}: {
+  row: Row<RunSummary>;
+  index: number;
+  /** Pixels from the top of the table. */
+  top: number;
+  template: string;
+  here: boolean;
+  picked: boolean;
+  onCursor(index: number): void;
+  onPick(runId: string): void;
+}): JSX.Element {
+  const router = useRouter();
+  const run = row.original;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: j, k, x and Enter work on the row (see the key sheet); its link is focusable
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={picked}
+      data-run={run.runId}
+      onClick={(event) => {
+        onCursor(index);
+        if (!(event.target instanceof Element && event.target.closest("a, input, button")))
+          router.push(`/runs/${run.runId}`);
+      }}
+      className={join(
+        "absolute inset-x-0 top-0 grid cursor-pointer items-center border-b border-g2 px-2",
+        here ? "bg-g2 shadow-[inset_2px_0_0_var(--accent)]" : "hover:bg-g1",
+        picked && "bg-accent-soft",
+      )}
+      style={{
+        gridTemplateColumns: template,
+        height: rowHeight,
+        transform: `translateY(${top}px)`,
+      }}
+    >
+      <span role="cell" className="flex justify-center">
+        <input
+          type="checkbox"
+          aria-label={`Pick ${run.name} for comparing`}
+          checked={picked}
+          onChange={() => onPick(run.runId)}
+          className="size-3.5 accent-accent"
+        />
+      </span>
+      {row.getVisibleCells().map((cell) => (
+        <span
+          role="cell"
+          key={cell.id}
+          className={join("min-w-0 truncate px-2", cell.column.columnDef.meta?.right ? "num text-right text-sm" : "")}
+        >
+          {flexRender(cell.column.columnDef.cell, cell.getContext())}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function RunTableHead({
+  columns,
+  template,
+  sort,
+  onSort,
+}: {
+  columns: readonly Column<RunSummary>[];
+  template: string;
+  sort: RunSort;
+  onSort(sort: RunSort): void;
+}): JSX.Element {
+  return (
+    <div
+      role="row"
+      aria-rowindex={1}
+      className="sticky top-0 z-10 grid border-b border-g3 bg-g0 px-2 text-sm text-g7"
+      style={{ gridTemplateColumns: template, height: rowHeight }}
+    >
+      <span role="columnheader" aria-label="Picked for comparing" />
+      {columns.map((each) => {
+        const name = sortable[each.id];
+        const active = name === sort.sort;
+        const right = each.columnDef.meta?.right;
+        const title = String(each.columnDef.header);
+        return (
+          <span
+            role="columnheader"
+            key={each.id}
+            aria-sort={active ? (sort.descending ? "descending" : "ascending") : undefined}
+            className={join("flex items-center px-2 font-medium", right && "justify-end")}
+          >
+            {name ? (
+              <button
+                type="button"
+                className={join("hover:text-g9", active && "text-g9")}
+                onClick={() => onSort({ sort: name, descending: active ? !sort.descending : name !== "name" })}
+              >
+                {title}
+                {active && (sort.descending ? " ↓" : " ↑")}
+              </button>
+            ) : (
+              title
+            )}
+          </span>
+        );
+      })}
     </div>
   );
 }
