@@ -107,7 +107,7 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
   const gpuPort = await freePort("127.0.0.1", webPort + 1);
   const modelRoots = process.env.ROLLDECK_MODEL_ROOTS ?? path.join(root, "infra/models");
   const env = serverEnv({ options, root, dataFolder: data.path, databaseUrl, port, webPort, gpuPort, modelRoots });
-  const publicUrl = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
+  const publicUrl = addressOf(options.host, port);
 
   const supervise = (name: string, child: Child, graceMs: number): void => {
     closers.push({ name, group: "servers", close: () => child.stop(graceMs) });
@@ -131,6 +131,12 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
     ? superviseWeb({ options, env: without(env, serverSecrets), webPort, supervise, ...node })
     : null;
   await Promise.all([gpu, web]);
+}
+
+/** What to type into a browser here: a server that listens everywhere is reached by the loopback name. */
+function addressOf(host: string, port: number): string {
+  if (host === "0.0.0.0" || host === "::") return `http://localhost:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Each process is told the secrets it uses, and no others. */
