@@ -25,7 +25,7 @@ export const presets = {
         describeTools: false,
         sampling: { temperature: 0.7, maxTokensPerTurn: 32 },
       },
-      dispatcher: { name: "pipeline", bounds: { init: 32, run: 128, evaluate: 32 } },
+      dispatcher: { name: "pipeline", bounds: { init: 128, run: 128, evaluate: 128 } },
       algorithm: {
         groupsPerStep: 16,
         groupSize: 8,
@@ -37,7 +37,7 @@ export const presets = {
       },
       evaluation: { samples: 256 },
       checkpoints: { every: 10, keep: 3 },
-      budget: { steps: 45 },
+      budget: { steps: 30 },
     },
   },
   smoke: {
