@@ -6,7 +6,8 @@ import { estimate } from "./estimate.ts";
 
 describe("estimate", () => {
   test("counts steps and evaluations, with the context as the rollout's limit", () => {
-    expect(estimate(RunConfig.parse(presets.quickstart.config))).toEqual({
+    const config = RunConfig.parse({ ...presets.quickstart.config, budget: { steps: 45 } });
+    expect(estimate(config)).toEqual({
       rollouts: 45 * 16 * 8 + 2 * 256,
       maxSampledTokens: String((45 * 16 * 8 + 2 * 256) * 256),
       basis: "45 steps × 16 groups × 8 rollouts + 2 evaluations × 256 rollouts, at most 256 sampled tokens each",

@@ -19,7 +19,7 @@ export interface DemonstrationSource {
 }
 
 /** Raised when the warm start's code changes what it makes. */
-const codeVersion = 1;
+const codeVersion = 2;
 /** Batches never share a seed within a warm start. */
 const seedStride = 1_000_003;
 

@@ -49,10 +49,17 @@ async function superviseStep(
   const { seat } = scene;
   const data = meanOverTokens(source.batch(at.step));
   const result = await seat.during(model.forwardBackward(data, { name: "cross_entropy", config: {} }, at.firstSeqId));
-  const adam = supervisedAdam(source.spec.learningRate);
+  const adam = supervisedAdam(rateAt(at.step, source.spec));
   await seat.during(model.optimStep(adam, { seqId: at.firstSeqId + 1, expectStep: at.step - 1 }));
   return result.metrics["loss:sum"] ?? Number.NaN;
 }
+
+const tailShare = 0.35;
+const lowestRate = 0.05;
+
+/** Constant, then falling over the last third: at the full rate what is saved would depend on the very last batch. */
+export const rateAt = (step: number, { steps, learningRate }: { steps: number; learningRate: number }): number =>
+  learningRate * Math.min(1, Math.max(lowestRate, (steps - step + 1) / (steps * tailShare)));
 
 const supervisedAdam = (learningRate: number) =>
   ({ learningRate, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClipNorm: 1 }) as const;

@@ -1,6 +1,6 @@
 /**
  * Conversations for the warm start. They teach the format and how to follow a key, and leave something to learn: only one in
- * four goes on to the digit, the others stop early and answer the last symbol they saw. Answers are never made up: a policy
+ * five goes on to the digit, the others stop early and answer the last symbol they saw. Answers are never made up: a policy
  * warm-started on guesses learns to guess without tools.
  */
 import type { Demonstration } from "@rolldeck/contracts/ports/task";
@@ -8,7 +8,7 @@ import { seededRandom } from "../random.ts";
 import { chainOf, keyChainState } from "./instances.ts";
 import { keyChainMessages } from "./messages.ts";
 
-const completeEvery = 4;
+const completeEvery = 5;
 
 /** Deterministic in `seed`, from training chains only. The first n of a longer list are the list of n. */
 export function keyChainDemonstrations(seed: number, count: number): Demonstration[] {

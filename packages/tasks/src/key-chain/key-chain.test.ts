@@ -183,10 +183,10 @@ describe("demonstrations", () => {
     expect(keyChainDemonstrations(7, 50).slice(0, 20)).toEqual(keyChainDemonstrations(7, 20));
   });
 
-  test("a quarter reaches the digit; the rest answer the last key they saw, never a made-up digit", () => {
+  test("a fifth reaches the digit; the rest answer the last key they saw, never a made-up digit", () => {
     const demonstrations = keyChainDemonstrations(1, 400);
     const answers = demonstrations.map((each) => String(each.turns.at(-1)?.calls[0]?.arguments.answer));
-    expect(answers.filter((answer) => /^[0-9]$/.test(answer))).toHaveLength(100);
+    expect(answers.filter((answer) => /^[0-9]$/.test(answer))).toHaveLength(80);
     for (const [at, { turns, messages }] of demonstrations.entries()) {
       const outputs = turns.flatMap((turn) => turn.outputs);
       expect(answers[at]).toBe(outputs.at(-1));
