@@ -1,5 +1,5 @@
 /** `rolldeck login-url`, `token`, `doctor`, `build`: things about the server itself. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type ConnectionFlags, connect, dataFolderOf } from "./connection.ts";
 import { print, table } from "./output.ts";
 
@@ -20,7 +20,7 @@ export function addServerCommands(program: Command): void {
     .description("Manage API tokens")
     .command("create <name>")
     .description("Make an API token; its secret is shown once")
-    .option("--scope <scope>", "read or write", "write")
+    .addOption(new Option("--scope <scope>", "what it may do").choices(["read", "write"]).default("write"))
     .option("--url <url>", "server address")
     .option("--data-dir <folder>", "data folder of the server")
     .option("--json", "print JSON")
@@ -41,8 +41,8 @@ async function loginUrl(flags: Flags): Promise<void> {
   print(flags.json === true, { url: link, expiresAt }, () => link);
 }
 
-async function createToken(name: string, flags: Flags & { scope: string }): Promise<void> {
-  const created = await connect(flags).rolldeck.createToken({ name, scope: flags.scope === "read" ? "read" : "write" });
+async function createToken(name: string, flags: Flags & { scope: "read" | "write" }): Promise<void> {
+  const created = await connect(flags).rolldeck.createToken({ name, scope: flags.scope });
   print(flags.json === true, created, () => created.secret);
 }
 
