@@ -1,4 +1,5 @@
 /** What the scripted policy of walks and demos says: deterministic in the seed. */
+import { Refusal } from "@rolldeck/backends/testing/scripted/refusal";
 import { keyChainPolicy, type Policy } from "@rolldeck/backends/testing/scripted-worker";
 
 /** Strings that would act if any page took them for more than text. */
@@ -16,13 +17,13 @@ export const demoPolicy: Policy = (input) => {
   return learns(input);
 };
 
-/** The demo policy behind an engine that, while `breaks` is set, fails on a few rollouts however often they are tried. */
+/** The demo policy behind an engine that, while `breaks` is set, refuses a few rollouts however often they are tried. */
 export function breakableEngine(): { breaks: boolean; readonly policy: Policy } {
   const engine = {
     breaks: false,
     policy: (input: Parameters<Policy>[0]) => {
       const chance = (Math.imul(input.seed ^ 0x51ed270b, 0x9e3779b1) >>> 0) / 2 ** 32;
-      if (engine.breaks && chance < 0.06) throw new Error("the scripted engine broke on this prompt");
+      if (engine.breaks && chance < 0.06) throw new Refusal("bad_input", "the scripted engine refuses this prompt");
       return demoPolicy(input);
     },
   };

@@ -7,7 +7,6 @@ import type { JSX, ReactNode } from "react";
 export const metadata: Metadata = {
   title: "Rolldeck",
   description: "The control deck for reinforcement learning of multi-turn agents",
-  referrer: "no-referrer",
 };
 
 export default function RootLayout({ children }: { children: ReactNode }): JSX.Element {
