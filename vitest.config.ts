@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     include: ["packages/**/*.test.ts", "apps/{api,worker,cli}/**/*.test.ts", "apps/web/**/*.test.{ts,tsx}"],
     exclude: ["**/node_modules/**", "**/.next/**"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
     maxWorkers: 2,
     passWithNoTests: true,
   },

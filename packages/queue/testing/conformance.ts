@@ -24,7 +24,7 @@ export const stageJob = (rolloutId: string, stage: StageJob["stage"] = "run"): S
 
 /** Waits until `check` holds. */
 export async function until(check: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 25_000;
+  const deadline = Date.now() + 75_000;
   while (!(await check())) {
     if (Date.now() > deadline) throw new Error(`never happened: ${what}`);
     await sleep(10);
@@ -248,7 +248,7 @@ export function describeQueue(subject: QueueUnderTest): void {
       const silent = other.openWorker("run", {
         concurrency: 1,
         lockMs: 300,
-        stalledCheckMs: 60_000,
+        stalledCheckMs: 1_000,
         onError: () => {},
         process: () => {
           silentTook++;
