@@ -86,7 +86,10 @@ function stepsEnd(facts: Facts): RunEnd | null {
 }
 
 function allDone({ snapshot }: Facts, taken: number): RunEnd {
-  if (snapshot.config.kind === "train") return { to: "completed", reason: `all ${taken} steps are done` };
+  if (snapshot.config.kind === "train") {
+    if (snapshot.servingVersion === 0) return { to: "failed", reason: "no step had a scored rollout to train" };
+    return { to: "completed", reason: taken === 1 ? "the one step is done" : `all ${taken} steps are done` };
+  }
   const measured = snapshot.steps.some(({ purpose }) => purpose === "evaluate");
   if (measured) return { to: "completed", reason: "the evaluation is done" };
   return { to: "failed", reason: "there is nothing to evaluate: no held-out instances, or evaluation.samples is 0" };

@@ -179,6 +179,13 @@ describe("the end", () => {
     ]);
   });
 
+  test("all steps over, but none of them had anything to train", () => {
+    const config = buildConfig({ budget: { steps: 1 } });
+    expect(actionsOf({ config, servingVersion: 0, steps: [buildStep({ state: "failed" })] })).toMatchObject([
+      { do: "move-run", to: "failed", reason: "no step had a scored rollout to train" },
+    ]);
+  });
+
   test.each([
     ["hours", { hours: 0.02 }, {}, "the budget of 0.02 hours was reached after 1 steps"],
     ["tokens", { tokens: 50 }, { sampledTokens: 51 }, "the budget of 50 sampled tokens was reached after 1 steps"],

@@ -29,7 +29,8 @@ export async function waitForModelServer(
       signal.throwIfAborted();
       context.log.debug({ err: error }, "the model server does not answer yet");
     }
-    await relay(await readGpuWorker(context.pool, gpuWorkerName(backend)), boot);
+    if (backend.endpoint !== null) await boot.report("model-server", `waiting for an answer of ${backend.endpoint}`);
+    else await relay(await readGpuWorker(context.pool, gpuWorkerName(backend)), boot);
     await sleep(lookMs, signal);
   }
 }

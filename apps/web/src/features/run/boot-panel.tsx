@@ -95,7 +95,7 @@ function Phase({
                     boot.unit && boot.unit !== "bytes" ? ` ${boot.unit}` : ""
                   }`}
               </span>
-              <span>{formatDuration(boot.elapsedMs)}</span>
+              {boot.elapsedMs >= 1000 && <span>{formatDuration(boot.elapsedMs)}</span>}
             </p>
           </div>
         )}

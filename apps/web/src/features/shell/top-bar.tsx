@@ -21,7 +21,7 @@ export function TopBar({ onPalette, onSheet }: { onPalette(): void; onSheet(): v
           <Fragment key={`${crumb.label}${crumb.href ?? ""}`}>
             {index > 0 && <span className="text-g6">/</span>}
             {crumb.href && index < crumbs.length - 1 ? (
-              <Link href={crumb.href} className="max-w-[240px] truncate text-g7 hover:text-g9">
+              <Link href={crumb.href} className="max-w-[240px] shrink-0 truncate text-g7 hover:text-g9">
                 {crumb.label}
               </Link>
             ) : (
