@@ -96,6 +96,7 @@ describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
     await page.getByRole("tab", { name: "Form" }).click();
     expect(await page.locator('[data-field="name"] input').inputValue()).toBe("walked");
     await page.locator('[data-field="seed"] input').fill("7");
+    expect(await page.locator('[data-field="agent.sampling.temperature"] input').isEnabled()).toBe(true);
     await page.getByRole("tab", { name: "YAML" }).click();
     expect(await yaml.inputValue()).toContain("seed: 7");
   });

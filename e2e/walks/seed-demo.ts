@@ -17,7 +17,7 @@ const demo = (name: string, more: Partial<RunConfigInput> = {}): RunConfigInput 
   ...presets.quickstart.config,
   tags: [...presets.quickstart.config.tags],
   taskSets: [...presets.quickstart.config.taskSets],
-  evaluation: { samples: 64 },
+  evaluation: { samples: 32 },
   budget: { steps: 10 },
   name,
   ...more,
@@ -65,7 +65,7 @@ export async function seedDemo(stack: WalkStack, engine: { breaks: boolean }): P
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const engine = breakableEngine();
-  const stack = await startWalkStack({ policy: engine.policy, delayMs: 30 });
+  const stack = await startWalkStack({ policy: engine.policy, delayMs: 5 });
   const end = () => void stack.close().then(() => process.exit(0));
   process.once("SIGINT", end);
   process.once("SIGTERM", end);

@@ -31,7 +31,8 @@ const makeClient = () =>
   });
 
 function leaveIfSignedOut(error: unknown): void {
-  if (problemOf(error).status === 401 && window.location.pathname !== "/sign-in") window.location.assign("/sign-in");
+  if (problemOf(error).status === 401 && window.location.pathname !== "/sign-in")
+    window.location.assign(`/sign-in?next=${encodeURIComponent(window.location.pathname + window.location.search)}`);
 }
 
 const makeQueryClient = () =>

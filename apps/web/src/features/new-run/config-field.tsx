@@ -15,8 +15,8 @@ export interface FormState {
   readonly warnings: ReadonlyMap<string, readonly Issue[]>;
   /** Names that a field may take, by path. */
   readonly options: ReadonlyMap<string, readonly string[]>;
-  /** Settings that the chosen backend can't honour, with the reason. */
-  readonly unsupported: ReadonlyMap<string, string>;
+  /** Values that the chosen backend can't honour, in words, by path; the check refuses them. */
+  readonly limits: ReadonlyMap<string, string>;
   readonly locked: boolean;
 }
 
@@ -28,7 +28,7 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
   const generic = name.replace(/\[\d+\]/g, "[]");
   const issues = form.issues.get(name) ?? [];
   const warnings = form.warnings.get(name) ?? [];
-  const reason = form.unsupported.get(name);
+  const reason = form.limits.get(name);
   const value = valueAt(form.value, path);
   if (field.kind === "optional-group") return <OptionalGroup field={field} form={form} base={base} />;
   return (
@@ -52,7 +52,7 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
         value={value}
         onChange={(next) => form.set(path, next)}
         invalid={issues.length > 0}
-        disabled={form.locked || reason !== undefined}
+        disabled={form.locked}
         describedBy={`${id}-help`}
         options={form.options.get(generic) ?? null}
       />
@@ -69,7 +69,7 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
             {warning.fix && `. ${warning.fix}`}
           </p>
         ))}
-        {reason && <p className="text-paused">‖ This backend can't: {reason}</p>}
+        {reason && issues.length === 0 && <p>Limit of this backend: {reason}</p>}
         <p>
           {field.help}
           {field.limits && (

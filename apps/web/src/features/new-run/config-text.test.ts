@@ -33,6 +33,16 @@ describe("config ↔ YAML", () => {
     });
   });
 
+  test.each([
+    [
+      "aliases that blow up",
+      `a: &a [x,x,x,x,x,x,x,x]\nb: &b [${"*a,".repeat(8)}]\nc: &c [${"*b,".repeat(8)}]\nd: [${"*c,".repeat(8)}]\n`,
+    ],
+    ["an alias of nothing", "name: *nothing\n"],
+  ])("%s are an error, not an exception", (_what, text) => {
+    expect(parseConfigText(text)).toMatchObject({ value: null, error: { message: expect.any(String) } });
+  });
+
   test("a setting taken out takes its empty parents with it", () => {
     expect(setInText("name: a\nbudget:\n  steps: 3\n", ["budget", "steps"], undefined)).toBe("name: a\n");
     expect(setInText("budget:\n  steps: 3\n", ["budget", "steps"], undefined)).toBe("");

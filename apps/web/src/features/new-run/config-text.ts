@@ -22,7 +22,13 @@ export function parseConfigText(text: string): ParsedText {
       value: null,
       error: { message: error.message.split("\n")[0] ?? "", line: error.linePos?.[0].line ?? null },
     };
-  const value: unknown = document.toJS({ maxAliasCount: 50 });
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 50 });
+  } catch (cause) {
+    // Aliases that name nothing, themselves, or too much.
+    return { value: null, error: { message: cause instanceof Error ? cause.message : String(cause), line: null } };
+  }
   if (value === null || value === undefined) return { value: {}, error: null };
   if (!isRecord(value)) return { value: null, error: { message: "a config is a mapping of names to values", line: 1 } };
   return { value, error: null };

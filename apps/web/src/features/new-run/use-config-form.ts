@@ -1,5 +1,5 @@
 "use client";
-/** The form over the text: values, what the server says of each, names it offers, and what the backend can't do. */
+/** The form over the text: values, what the server says of each, names it offers, and the backend's limits. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
@@ -23,7 +23,7 @@ export function useConfigForm(
   const { data: catalogue } = useQuery(trpc.catalogue.get.queryOptions(undefined, { staleTime: 60_000 }));
   const backendName = valueAt(parsed.value, ["backend", "name"]) ?? "gpu-worker";
   const options = useMemo(() => fieldOptions(catalogue, backendName), [catalogue, backendName]);
-  const unsupported = useMemo(() => {
+  const limits = useMemo(() => {
     const backend = catalogue?.backends.find((each) => each.name === backendName);
     return new Map(backend?.unsupported.map((each) => [each.path, each.reason]) ?? []);
   }, [catalogue, backendName]);
@@ -34,7 +34,7 @@ export function useConfigForm(
     warnings: byPath(said.warnings),
     locked: parsed.error !== null,
     options,
-    unsupported,
+    limits,
   };
   return { form, catalogue };
 }
