@@ -23,7 +23,7 @@ input:focus-visible,button:focus-visible,a:focus-visible{outline:2px solid var(-
 @media (prefers-reduced-motion:no-preference){.bar i{animation:slide 1.2s ease-in-out infinite alternate}}
 @keyframes slide{from{transform:translateX(0)}to{transform:translateX(233%)}}`;
 
-const mark = `<div class="mark"><svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><rect x="2.5" y="2.5" width="15" height="15" rx="3"/><path d="M6 13.5c2.5 0 2.5-7 4-7s1.5 4.5 4 4.5"/></svg>Rolldeck</div>`;
+const mark = `<div class="mark"><svg viewBox="0 0 18 18" aria-hidden="true"><rect x="1" y="2" width="16" height="3" rx="1" fill="var(--text)"/><rect x="1" y="7.5" width="11" height="3" rx="1" fill="currentColor"/><rect x="1" y="13" width="6" height="3" rx="1" fill="var(--soft)"/></svg>Rolldeck</div>`;
 
 function page(title: string, body: string, head = ""): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${title} · Rolldeck</title><link rel="icon" href="data:,">${head}<style>${style}</style></head><body><main>${mark}${body}</main></body></html>`;
