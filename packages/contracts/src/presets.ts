@@ -16,7 +16,7 @@ export const presets = {
       name: "key chain",
       tags: ["quickstart"],
       seed: 1,
-      model: { name: "quickstart", warmStart: { steps: 120, demosPerStep: 64, learningRate: 2e-3 } },
+      model: { name: "quickstart", warmStart: { steps: 150, demosPerStep: 64, learningRate: 2e-3 } },
       taskSets: [{ name: "key-chain" }],
       agent: {
         dialect: "pythonic",
@@ -37,7 +37,7 @@ export const presets = {
       },
       evaluation: { samples: 256 },
       checkpoints: { every: 10, keep: 3 },
-      budget: { steps: 30 },
+      budget: { steps: 40 },
     },
   },
   smoke: {
