@@ -52,6 +52,27 @@ function sampler(options: {
 }
 const signal = () => new AbortController().signal;
 
+describe("a server that answers, but fails on this request", () => {
+  test("is asked a few more times, then the attempt has failed with the server's own words", async () => {
+    const { made, asked } = sampler({ serving: [at(1)], answer: () => away("internal"), maxAwayMs: 1e9 });
+    await expect(made.sample(request, signal())).rejects.toThrow("internal");
+    expect(asked).toHaveLength(6);
+  });
+
+  test("and one that is away in between starts the count again", async () => {
+    let calls = 0;
+    const { made } = sampler({
+      serving: [at(1)],
+      answer: () => {
+        calls += 1;
+        return calls > 12 ? result : away(calls % 4 === 0 ? "unreachable" : "internal");
+      },
+      maxAwayMs: 1e9,
+    });
+    await expect(made.sample(request, signal())).resolves.toMatchObject({ tokens: result.tokens });
+  });
+});
+
 describe("a model that is away", () => {
   test("is waited for, and the turn carries the version that then serves", async () => {
     const { made, asked } = sampler({

@@ -23,6 +23,10 @@ export interface WaitingSamplerOptions {
 /** The session or model is not there (any more): another version may serve in a moment. */
 const gone: ReadonlySet<string> = new Set(["not_found", "unknown_model", "conflict", "busy", "no_version"]);
 
+/** The server is there and fails on this very request: a few more tries, then the rollout's attempt has failed. */
+const broken: ReadonlySet<string> = new Set(["internal", "bad_answer", "future_failed"]);
+const maxBrokenTries = 6;
+
 export class WaitingSampler implements Sampler {
   readonly #options: WaitingSamplerOptions;
 
@@ -33,10 +37,13 @@ export class WaitingSampler implements Sampler {
   /** @throws BoundaryError("model-server") once the model was away too long or refused the request. */
   async sample(request: SampleRequest, signal: AbortSignal): Promise<SampleResult> {
     const startedAt = this.#options.now();
+    let brokenTries = 0;
     for (let tries = 0; ; tries++) {
       this.#options.beforeTry();
       const outcome = await this.#try(request, signal);
       if (!(outcome instanceof BoundaryError)) return outcome;
+      brokenTries = broken.has(outcome.code) ? brokenTries + 1 : 0;
+      if (brokenTries >= maxBrokenTries) throw outcome;
       const awayMs = this.#options.now() - startedAt;
       if (awayMs >= this.#options.maxAwayMs) throw gaveUp(awayMs, outcome);
       const pauseMs = Math.min(this.#options.pauseMs * 2 ** Math.min(tries, 4), 5_000);
