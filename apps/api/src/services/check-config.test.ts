@@ -44,6 +44,12 @@ describe("checkConfig", () => {
     if (fix) expect(found?.fix).toBe(fix);
   });
 
+  it("says one thing of a field: what is missing is required, and a limit is the field's own", () => {
+    expect(check({}).issues).toEqual([{ path: "taskSets", message: "is required", fix: null }]);
+    const { issues } = check({ taskSets: [{ name: "key-chain" }], budget: { steps: 1e99 } });
+    expect(issues).toMatchObject([{ path: "budget.steps", message: expect.stringContaining("1000000") }]);
+  });
+
   it("refuses what a backend can't honour, with its reason", () => {
     const found = issue({ ...base, agent: { ...base.agent, sampling: { topP: 0.9 } } });
     expect(found?.path).toBe("agent.sampling.topP");

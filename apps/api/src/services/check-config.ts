@@ -23,7 +23,7 @@ export function checkConfig(config: unknown, catalogue: CheckCatalogue): ConfigC
   const read = readConfig(config);
   if ("issues" in read) return failed(read.issues);
   const parsed = RunConfig.safeParse(read.value, { reportInput: true });
-  if (!parsed.success) return failed(parsed.error.issues.flatMap((issue) => schemaIssues(issue)));
+  if (!parsed.success) return failed(parsed.error.issues.filter(isLastWord).flatMap((issue) => schemaIssues(issue)));
   const { issues, warnings } = catalogueIssues(parsed.data, catalogue);
   if (issues.length > 0) return { ...failed(issues), warnings };
   return { ok: true, config: parsed.data, issues: [], warnings, estimate: estimate(parsed.data) };
@@ -52,9 +52,22 @@ const failed = (issues: readonly Issue[]): ConfigCheck => ({
   estimate: null,
 });
 
+/** Past 2^53 the schema speaks twice of a number: as an integer, then of the field's own limit. The second is the useful one. */
+const isLastWord = (issue: z.core.$ZodIssue, at: number, all: readonly z.core.$ZodIssue[]): boolean =>
+  !all
+    .slice(at + 1)
+    .some((later) => later.code === issue.code && later.code.startsWith("too_") && samePath(later, issue));
+
+const samePath = (one: z.core.$ZodIssue, other: z.core.$ZodIssue): boolean =>
+  fieldPath(one.path) === fieldPath(other.path);
+
+const isMissing = (issue: z.core.$ZodIssue): boolean => issue.code === "invalid_type" && issue.input === undefined;
+
 function schemaIssues(issue: z.core.$ZodIssue): Issue[] {
-  if (issue.code !== "unrecognized_keys")
-    return [{ path: fieldPath(issue.path), message: issue.message, fix: enumFix(issue) }];
+  if (issue.code !== "unrecognized_keys") {
+    const message = isMissing(issue) ? "is required" : issue.message;
+    return [{ path: fieldPath(issue.path), message, fix: enumFix(issue) }];
+  }
   const valid = keysAt(issue.path);
   return issue.keys.slice(0, maxIssues).map((key) => {
     const nearest = nearestName(key, valid);

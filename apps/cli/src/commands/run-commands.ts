@@ -111,7 +111,7 @@ async function showRollout(rolloutId: string, flags: Flags): Promise<void> {
 
 function describeRollout(rollout: RolloutDetail): string {
   const reward = rollout.reward === null ? "no reward" : `reward ${rollout.reward}`;
-  return `${rollout.rolloutId}  ${rollout.taskSet} ${plain(rollout.instanceId)}  sample ${rollout.sample}\n${rollout.outcome ?? rollout.state}, ${rollout.ending ?? rollout.stage}, ${reward}${rollout.reason === null ? "" : `\n${plain(rollout.reason)}`}`;
+  return `${rollout.rolloutId}  ${rollout.taskSet} ${plain(rollout.instanceId)}  sample ${rollout.sample + 1}\n${rollout.outcome ?? rollout.state}, ${rollout.ending ?? rollout.stage}, ${reward}${rollout.reason === null ? "" : `\n${plain(rollout.reason)}`}`;
 }
 
 function describeTurn(turn: TurnView): string {

@@ -98,11 +98,13 @@ function StopWarning({ run }: { run: RunDetail }): JSX.Element {
     <p>
       A stopped run can't be resumed.{" "}
       {open > 0 ? `${formatCount(open)} rollouts in flight are cancelled and never trained. ` : ""}
-      {saved < 0
-        ? "There is no checkpoint yet: the trained weights are lost."
-        : run.step > saved
-          ? `Weights of ${formatCount(run.step - saved)} updates after checkpoint ${saved} are lost.`
-          : `Checkpoint ${saved} keeps the newest weights.`}{" "}
+      {run.step === 0
+        ? "No update was made yet."
+        : saved < 0
+          ? "There is no checkpoint yet: the trained weights are lost."
+          : run.step > saved
+            ? `Weights of ${formatCount(run.step - saved)} updates after checkpoint ${saved} are lost.`
+            : `Checkpoint ${saved} keeps the newest weights.`}{" "}
       Rows, metrics and trajectories stay. To go on later, pause instead.
     </p>
   );
