@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { parseAsInteger, parseAsStringLiteral, useQueryStates } from "nuqs";
 import { type JSX, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
-import { IconButton } from "../../design/button.tsx";
+import { Button, IconButton } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Icon } from "../../design/icon.tsx";
@@ -21,9 +21,10 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
     step: parseAsInteger,
   });
   const [selected, setSelected] = useState<string | null>(null);
+  const picked = view.step !== null && view.step >= 0 ? view.step : null;
   const query = useQuery(
     trpc.runs.matrix.queryOptions(
-      { runId: run.runId, purpose: view.purpose, ...(view.step === null ? {} : { step: view.step }) },
+      { runId: run.runId, purpose: view.purpose, ...(picked === null ? {} : { step: picked }) },
       { enabled: !frozen, placeholderData: (known) => known, refetchInterval: 10_000 },
     ),
   );
@@ -69,7 +70,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
               <Icon name="right" />
             </IconButton>
             <span className="text-sm text-g7">
-              {view.step === null ? "newest, follows the run" : (matrix.state ?? "")}
+              {picked === null ? "newest, follows the run" : (matrix.state ?? "")}
             </span>
           </span>
         )}
@@ -83,6 +84,10 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
       )}
       {!matrix ? (
         query.isPending && <Skeleton className="mx-4 h-80" />
+      ) : matrix.groups.length === 0 && picked !== null && matrix.steps.length > 0 ? (
+        <EmptyState title={`There is no ${view.purpose === "train" ? "step" : "evaluation of version"} ${picked}`}>
+          <Button onClick={() => void setView({ step: null })}>Show the newest</Button>
+        </EmptyState>
       ) : matrix.groups.length === 0 ? (
         <EmptyState title={view.purpose === "train" ? "No rollouts yet" : "No held-out evaluation yet"}>
           <p>

@@ -134,22 +134,24 @@ function StateLine({ run }: { run: RunDetail }): JSX.Element {
           {run.reason}
         </span>
       )}
-      <span className="inline-flex items-center gap-2">
-        <progress
-          aria-label="Steps done"
-          value={run.step}
-          max={Math.max(1, run.steps)}
-          className="h-1 w-24 overflow-hidden rounded-full [&::-webkit-progress-bar]:bg-g3 [&::-webkit-progress-value]:bg-g8"
-        />
-        <span className="num text-sm">
-          step <span data-testid="run-step">{formatCount(run.step)}</span>
-          <span className="text-g7">/{formatCount(run.steps)}</span>
+      {run.kind === "train" && (
+        <span className="inline-flex items-center gap-2">
+          <progress
+            aria-label="Steps done"
+            value={run.step}
+            max={Math.max(1, run.steps)}
+            className="h-1 w-24 overflow-hidden rounded-full [&::-webkit-progress-bar]:bg-g3 [&::-webkit-progress-value]:bg-g8"
+          />
+          <span className="num text-sm">
+            step <span data-testid="run-step">{formatCount(run.step)}</span>
+            <span className="text-g7">/{formatCount(run.steps)}</span>
+          </span>
         </span>
-      </span>
+      )}
       {run.secondsPerStep !== null && (
         <span className="num text-sm text-g7">{formatDuration(run.secondsPerStep * 1000)} a step</span>
       )}
-      {!over && run.etaSeconds !== null && (
+      {run.status === "running" && run.etaSeconds !== null && run.etaSeconds > 0 && (
         <span className="num text-sm text-g7">about {formatDuration(run.etaSeconds * 1000)} left</span>
       )}
       {!over && open && (
