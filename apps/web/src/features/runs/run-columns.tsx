@@ -82,20 +82,23 @@ export const runColumns = [
   column.accessor("step", {
     header: "Step",
     meta: { width: 100, right: true },
-    cell: ({ row: { original: run } }) => (
-      <span className="flex items-center justify-end gap-2">
-        <span aria-hidden="true" className="h-1 w-8 overflow-hidden rounded-full bg-g3">
-          <span
-            className="block h-full bg-g7"
-            style={{ width: `${Math.min(100, (run.step / Math.max(1, run.steps)) * 100)}%` }}
-          />
+    cell: ({ row: { original: run } }) =>
+      run.kind === "evaluate" ? (
+        <span className="text-g7">evaluation</span>
+      ) : (
+        <span className="flex items-center justify-end gap-2">
+          <span aria-hidden="true" className="h-1 w-8 overflow-hidden rounded-full bg-g3">
+            <span
+              className="block h-full bg-g7"
+              style={{ width: `${Math.min(100, (run.step / Math.max(1, run.steps)) * 100)}%` }}
+            />
+          </span>
+          <span className="num">
+            {formatCount(run.step)}
+            <span className="text-g7">/{formatCount(run.steps)}</span>
+          </span>
         </span>
-        <span className="num">
-          {formatCount(run.step)}
-          <span className="text-g7">/{formatCount(run.steps)}</span>
-        </span>
-      </span>
-    ),
+      ),
   }),
   column.accessor("reward", {
     header: "Reward",
