@@ -38,7 +38,7 @@ export const runColumns = [
   }),
   column.accessor("name", {
     header: "Name",
-    meta: { width: 208, grow: true },
+    meta: { width: 192, grow: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex min-w-0 items-center gap-2">
         <span
@@ -128,7 +128,7 @@ export const runColumns = [
   column.display({
     id: "took",
     header: "Took",
-    meta: { width: 84, right: true },
+    meta: { width: 100, right: true },
     cell: ({ row }) => <Took run={row.original} />,
   }),
   column.accessor("createdAt", {

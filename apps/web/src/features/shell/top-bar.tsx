@@ -37,11 +37,13 @@ export function TopBar({ onPalette, onSheet }: { onPalette(): void; onSheet(): v
         type="button"
         onClick={onPalette}
         aria-label="Command palette"
-        className="flex h-7 w-[168px] items-center gap-2 rounded-md border border-g4 px-2 text-sm text-g7 hover:bg-g2 hover:text-g9"
+        className="flex h-7 w-[168px] shrink-0 items-center gap-2 rounded-md border max-md:w-auto border-g4 px-2 text-sm text-g7 hover:bg-g2 hover:text-g9"
       >
         <Icon name="search" size={14} />
-        <span className="flex-1 text-left">Find or do</span>
-        <Kbd>⌘K</Kbd>
+        <span className="flex flex-1 items-center justify-between max-md:hidden">
+          Find or do
+          <Kbd>⌘K</Kbd>
+        </span>
       </button>
       <IconButton label={`Theme: ${theme}. Change to ${nextTheme}`} onClick={() => setTheme(nextTheme)}>
         <Icon name={themeIcons[theme]} />
