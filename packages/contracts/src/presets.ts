@@ -37,7 +37,7 @@ export const presets = {
       },
       evaluation: { samples: 256 },
       checkpoints: { every: 10, keep: 3 },
-      budget: { steps: 40 },
+      budget: { steps: 30 },
     },
   },
   smoke: {

@@ -4,7 +4,7 @@
  * warm-started on guesses learns to guess without tools.
  */
 import type { Demonstration } from "@rolldeck/contracts/ports/task";
-import { seededRandom } from "../random.ts";
+import { type Random, seededRandom } from "../random.ts";
 import { chainOf, keyChainState } from "./instances.ts";
 import { keyChainMessages } from "./messages.ts";
 
@@ -15,10 +15,17 @@ export function keyChainDemonstrations(seed: number, count: number): Demonstrati
   const random = seededRandom(`key-chain demonstrations ${seed}`);
   return Array.from({ length: count }, (_, position) => {
     const state = keyChainState("train", random.integer(0, 2 ** 31 - 1));
-    const lookups = position % completeEvery === 0 ? state.lookups : random.integer(1, state.lookups - 1);
+    const lookups = position % completeEvery === 0 ? state.lookups : stopEarly(random, state.lookups);
     return demonstrate(chainOf(state), lookups);
   });
 }
+
+/**
+ * A coin decides: right after the first lookup, or anywhere before the digit. The policy sharpens what it imitates when it
+ * samples below temperature 1; with later stops too many of its first rollouts would reach the digit.
+ */
+const stopEarly = (random: Random, lookups: number): number =>
+  random.next() < 0.5 ? 1 : random.integer(1, lookups - 1);
 
 function demonstrate(chain: string, lookups: number): Demonstration {
   const seen = [...chain].slice(0, lookups + 1);
