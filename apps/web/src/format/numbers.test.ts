@@ -7,6 +7,7 @@ import {
   formatFraction,
   formatInUnit,
   formatNumber,
+  formatShort,
   shortenId,
 } from "./numbers.ts";
 
@@ -72,4 +73,15 @@ test("text is cut between characters, never inside one", () => {
 test("ids lose their middle, short ones stay", () => {
   expect(shortenId("01kv8r7q0000abcdefghijkmnp")).toBe("01kv8…jkmnp");
   expect(shortenId("short-id")).toBe("short-id");
+});
+
+describe("formatShort", () => {
+  test.each([
+    [1, "1.00"],
+    [-0.04, "\u22120.04"],
+    [0, "0"],
+    [-0.001, "0"],
+    [9.99, "9.99"],
+    [123.4, "123"],
+  ])("writes %d as %s", (value, text) => expect(formatShort(value)).toBe(text));
 });

@@ -25,6 +25,13 @@ export function formatNumber(value: number | null | undefined, unit = ""): strin
   return `${signed(value.toPrecision(3))}${suffix}`;
 }
 
+/** For cells of a few characters: two decimals below 10, three digits above. The exact value belongs beside it on demand. */
+export function formatShort(value: number): string {
+  return Math.abs(value) < 9.995
+    ? signed(String(Number(value.toFixed(2)) === 0 ? 0 : value.toFixed(2)))
+    : formatNumber(value);
+}
+
 const prefixes = [
   { from: 999.5e9, divisor: 1e12, sign: "T" },
   { from: 999.5e6, divisor: 1e9, sign: "G" },

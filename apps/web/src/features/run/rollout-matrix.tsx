@@ -9,7 +9,7 @@ import { useRouter } from "next/navigation";
 import { type JSX, type KeyboardEvent, memo, useMemo, useRef } from "react";
 import { join } from "../../design/join.ts";
 import { deviation, rewardColour } from "../../design/reward-colour.ts";
-import { formatNumber, shortenId } from "../../format/numbers.ts";
+import { formatNumber, formatShort, shortenId } from "../../format/numbers.ts";
 import { type Cell, CellGlyph, cellKind, kindLabels } from "./cell-glyph.tsx";
 
 const cellWidth = 56;
@@ -190,7 +190,7 @@ function RolloutCell({
   const scored = cell.reward !== null;
   const text =
     cell.reward !== null
-      ? formatNumber(cell.reward)
+      ? formatShort(cell.reward)
       : cell.state === "active" && cell.stage === "run"
         ? `t${cell.turns}`
         : "";
