@@ -47,14 +47,14 @@ test("a verifier that always fails leaves the rollout unscored, never with a rew
   };
   rig = await startRig({ parts: { tasks: { "key-chain": broken } } });
   const runId = await rig.launch(oneStep);
-  await rig.until("all settled", async () => {
-    const left = await rig?.value(
-      "select count(*)::int from rollouts where run_id = $1 and step_id in (select id from steps where run_id = $1 and step = 1) and state <> 'settled'",
+  // One statement: two would let the step be created between them and look settled.
+  await rig.until("all settled", async () =>
+    rig?.value(
+      `select 1 from rollouts r join steps s on s.id = r.step_id where r.run_id = $1 and s.step = 1
+        having count(*) > 0 and bool_and(r.state = 'settled')`,
       [runId],
-    );
-    const made = await rig?.value("select count(*)::int from rollouts where run_id = $1", [runId]);
-    return left === 0 && Number(made) > 0;
-  });
+    ),
+  );
   const { rows } = await rig.database.pool.query(
     `select r.outcome, r.ending, r.reward, r.evaluate_failures, r.attempt from rollouts r join steps s on s.id = r.step_id
       where r.run_id = $1 and s.step = 1`,
