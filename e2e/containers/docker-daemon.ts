@@ -1,6 +1,6 @@
 /** A Docker daemon for the tests: the one that answers, else one of our own (root only) on a socket in a temporary folder. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -52,5 +52,11 @@ async function stopDaemon(child: ChildProcess, folder: string): Promise<void> {
     child.kill("SIGTERM");
     await gone;
   }
-  rmSync(folder, { recursive: true, force: true });
+  // The daemon leaves mounts behind (network namespaces, overlays), deepest last.
+  const mounts = readFileSync("/proc/mounts", "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[1] ?? "")
+    .filter((point) => point.startsWith(`${folder}/`));
+  for (const point of mounts.reverse()) spawnSync("umount", ["--lazy", point]);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
 }
