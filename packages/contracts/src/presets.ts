@@ -32,6 +32,7 @@ export const presets = {
         advantage: "rloo",
         normaliserTokens: 96,
         learningRate: 3e-4,
+        beta2: 0.99,
         clipLow: 0.2,
         clipHigh: 0.28,
       },
