@@ -5,8 +5,6 @@ export default defineConfig({
   test: {
     include: ["packages/**/*.test.ts", "apps/{api,worker,cli}/**/*.test.ts", "apps/web/**/*.test.{ts,tsx}"],
     exclude: ["**/node_modules/**", "**/.next/**"],
-    // Real servers on a busy machine: one more try before a failure stops a landing.
-    retry: process.env.CI === "true" ? 1 : 0,
     testTimeout: 90_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

@@ -7,8 +7,6 @@ export default defineConfig({
     exclude: ["**/node_modules/**"],
     fileParallelism: false,
     maxWorkers: 1,
-    // Real servers on a busy machine: one more try before a failure stops a landing.
-    retry: process.env.CI === "true" ? 1 : 0,
     testTimeout: 180_000,
     hookTimeout: 120_000,
     passWithNoTests: true,

@@ -100,7 +100,8 @@ test("killed between forward_backward and optim_step, weights come out equal wit
   const rows = await readTrainingRows(stack.pool, runId, 1, steps);
   expect(rows.map(({ step }) => step)).toEqual([1, 2, 3]);
   const trained = rows.map((step) => step.rows.filter(({ sent, advantage }) => sent && advantage !== 0).length);
-  expect(trained[cut - 1], `rows with a gradient: ${trained}`).toBeGreaterThan(0);
+  // The replayed step and the cut one both move the weights.
+  expect(Math.min(...trained.slice(0, cut)), `rows with a gradient: ${trained}`).toBeGreaterThan(0);
 
   // The same rows on a second model that nobody disturbs.
   const backend = connectTinker({ ...server, dialect: "rolldeck" });
