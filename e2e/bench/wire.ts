@@ -3,10 +3,12 @@
  * requests. The client is the product's own, the server our GPU worker with `--instant-engine`; `--scripted` puts the scripted
  * Node worker in its place. Flags: --scripted, --seconds <n> (per level, default 5).
  */
+
 import { parseArgs } from "node:util";
 import { startScriptedWorker } from "@rolldeck/backends/testing/scripted-worker";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
 import type { Sampler } from "@rolldeck/contracts/ports/sampler";
+import { fixedPrompt } from "@rolldeck/contracts/ports/sampler";
 import { startGpuWorker } from "../stack/started-gpu-worker.ts";
 
 const levels = [16, 128, 512] as const;
@@ -69,7 +71,8 @@ async function measure(sampler: Sampler, waiting: number, seconds: number): Prom
 function request(client: number, turn: number) {
   return {
     affinityKey: `client-${client}`,
-    promptTokens: Array.from({ length: 9 + 17 * (turn % 5) }, (_, at) => (client + at) % 256),
+    prompt: fixedPrompt(Array.from({ length: 9 + 17 * (turn % 5) }, (_, at) => (client + at) % 256)),
+    tools: [],
     maxTokens: 32,
     temperature: 0.7,
     topP: 1,

@@ -5,7 +5,14 @@ import { callTool } from "./call-tool.ts";
 
 const tool = (call: Tool["call"]): Tool => ({ name: "t", description: "", parameters: {}, idempotent: true, call });
 const call = { index: 0, name: "t", arguments: {}, raw: "t()" };
-const scope = (change = {}) => ({ instance: {}, signal: new AbortController().signal, timeoutMs: 60_000, ...change });
+const agent = { turn: 0, maxTurns: 8, contextTokens: 0, maxContextTokens: 256, calls: [] };
+const scope = (change = {}) => ({
+  instance: {},
+  agent,
+  signal: new AbortController().signal,
+  timeoutMs: 60_000,
+  ...change,
+});
 
 test("a tool that throws is an observation", async () => {
   const thrown = tool(() => Promise.reject(new Error("no such file")));

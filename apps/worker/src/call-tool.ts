@@ -3,12 +3,13 @@
  * errors to the model, not endings. Only a lost sandbox, or the stage's own abort, gets through.
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { Tool, ToolOutcome } from "@rolldeck/contracts/ports/tool";
+import type { AgentView, Tool, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject, ToolCall } from "@rolldeck/contracts/segments";
 import { abortable } from "./wait-for.ts";
 
 export interface CallScope {
   readonly instance: JsonObject;
+  readonly agent: AgentView;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
@@ -24,7 +25,10 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, scope: Ca
   const signal = AbortSignal.any([scope.signal, timeout]);
   try {
     const deadlineMs = Date.now() + scope.timeoutMs;
-    return await abortable(tool.call(call.arguments, { instance: scope.instance, signal, deadlineMs }), signal);
+    return await abortable(
+      tool.call(call.arguments, { instance: scope.instance, agent: scope.agent, signal, deadlineMs }),
+      signal,
+    );
   } catch (error) {
     scope.signal.throwIfAborted();
     if (error instanceof BoundaryError && error.boundary !== "tool") throw error;

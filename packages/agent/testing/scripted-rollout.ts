@@ -5,7 +5,7 @@ import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/samp
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import { AgentConfig } from "@rolldeck/contracts/run-config";
-import type { Segment, ToolCall, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
+import type { Segment, ToolCall, ToolResult, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
 import { pythonic } from "../src/core/dialects/pythonic.ts";
 import type { RolloutPorts, RolloutSpec } from "../src/core/rollout.ts";
 import type { CommittedTurn, Trajectory } from "../src/core/trajectory.ts";
@@ -144,7 +144,7 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
       segments.push(...structuredClone(added));
       turns.push(structuredClone({ ...turn, results: turn.calls.map(() => null) }));
     },
-    commitResults: async (turn: number, results: ToolResult[], added: Segment[]) => {
+    commitResults: async ({ turn, results, segments: added, nextRanges }: TurnResults) => {
       commit(`results ${turn}`);
       segments.push(...structuredClone(added));
       const stored = turns[turn];
@@ -152,7 +152,7 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
       const merged = stored.calls.map(
         (call, i) => withoutAnswer(results.find((result) => result.index === call.index)) ?? stored.results[i] ?? null,
       );
-      turns[turn] = structuredClone({ ...stored, results: merged });
+      turns[turn] = structuredClone({ ...stored, results: merged, nextRanges: nextRanges ?? stored.nextRanges });
     },
   };
 }
@@ -165,7 +165,7 @@ const cutAt = (said: SampleResult, maxTokens: number): SampleResult =>
         ...said,
         stopReason: "length",
         tokens: said.tokens.slice(0, maxTokens),
-        logprobs: said.logprobs.slice(0, maxTokens),
+        logprobs: said.logprobs?.slice(0, maxTokens) ?? null,
       };
 
 /** Tables keep what the model saw of a call, not the answer that it gave. */

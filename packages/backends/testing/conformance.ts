@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import type { AdamSpec, StepBackend, TrainableModel, TrainingDatum } from "@rolldeck/contracts/ports/backend";
-import type { SampleRequest } from "@rolldeck/contracts/ports/sampler";
+import { fixedPrompt, type SampleRequest } from "@rolldeck/contracts/ports/sampler";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 export interface BackendUnderTest {
@@ -35,7 +35,8 @@ export const datum = (advantage = 0.5): TrainingDatum => ({
 /** "find a", rendered with the quickstart template. */
 export const sampleRequest = (changes: Partial<SampleRequest> = {}): SampleRequest => ({
   affinityKey: "rollout-1",
-  promptTokens: [256, 102, 105, 110, 100, 32, 97, 259, 257],
+  prompt: fixedPrompt([256, 102, 105, 110, 100, 32, 97, 259, 257]),
+  tools: [],
   maxTokens: 32,
   temperature: 0.7,
   topP: 1,
@@ -74,8 +75,8 @@ export function describeBackend(subject: BackendUnderTest): void {
       expect(saved.weightVersion).toBe(1);
       const sample = await backend.sampler(saved).sample(sampleRequest(), never());
       expect(sample.policyVersion).toBe(1);
-      expect(sample.tokens.length).toBe(sample.logprobs.length);
-      expect(sample.logprobs.every((logprob) => Number.isFinite(logprob) && logprob <= 0)).toBe(true);
+      expect(sample.logprobs).toHaveLength(sample.tokens.length);
+      expect(sample.logprobs?.every((logprob) => Number.isFinite(logprob) && logprob <= 0)).toBe(true);
       if (sample.stopReason === "stop") expect(sample.tokens.at(-1)).toBe(259);
     });
 
@@ -190,7 +191,7 @@ export function describeBackend(subject: BackendUnderTest): void {
     test("tokens outside the vocabulary are refused", async () => {
       const { samplingSessionId } = await (await newModel()).saveWeightsForSampler(1);
       const sampler = backend.sampler({ samplingSessionId });
-      await expect(sampler.sample(sampleRequest({ promptTokens: [9999] }), never())).rejects.toMatchObject({
+      await expect(sampler.sample(sampleRequest({ prompt: fixedPrompt([9999]) }), never())).rejects.toMatchObject({
         code: "bad_input",
       });
     });

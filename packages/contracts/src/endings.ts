@@ -98,5 +98,9 @@ export const maskReasons = [
   "over-length",
   // A sampled token that is context here and trained in another row of the same trajectory (a broken prefix, a fork).
   "other-row",
+  // The turn was cut by its token limit and the rollout went on: half a thought is no lesson.
+  "turn-cut",
+  // The server's counts and its token ids disagree: what was sampled is not known for certain.
+  "incomplete-sample",
 ] as const;
 export type MaskReason = (typeof maskReasons)[number];

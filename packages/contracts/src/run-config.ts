@@ -3,6 +3,7 @@
  * errors. Names (task sets, backend, dispatcher, loss) are strings that launch checks against the server's catalogue.
  */
 import { z } from "zod";
+import { callPolicies } from "./ports/task.ts";
 
 /** Text a person may type: no control characters, bounded. */
 const label = (max: number) =>
@@ -31,6 +32,15 @@ export const ModelConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Supervised demonstrations before reinforcement learning; null = none"),
+  chatTemplate: label(100)
+    .nullable()
+    .default(null)
+    .describe("Named chat template of this server; null = the model folder's own"),
+  thinking: z
+    .boolean()
+    .nullable()
+    .default(null)
+    .describe("Tell the chat template to switch thinking on or off; null = the template's own default"),
 });
 
 export const BackendConfig = z.strictObject({
@@ -52,6 +62,14 @@ export const TaskSetConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Turns per rollout; null = the task's own limit"),
+  dataset: z
+    .string()
+    .max(300)
+    .regex(/^(?!\/)(?!.*(?:^|\/)\.\.?(?:\/|$))[^\p{Cc}\p{Cs}]+$/u, "must be a relative path without . or ..")
+    .nullable()
+    .default(null)
+    .describe("File under the server's data roots; null = the task's own instances"),
+  options: z.record(label(60), z.json()).default({}).describe("The task's own settings, such as lengths"),
   size: z.int().min(1).max(10_000_000).nullable().default(null).describe("Use only the first n instances; null = all"),
 });
 
@@ -62,13 +80,64 @@ export const SamplingConfig = z.strictObject({
   maxTokensPerTurn: z.int().min(1).max(131_072).default(1024).describe("Sampled tokens in one turn"),
 });
 
+export const hintNames = [
+  "steps-left",
+  "context-nearly-full",
+  "malformed-call",
+  "failed-edit",
+  "repeated-failure",
+  "dont-stop-early",
+] as const;
+export type HintName = (typeof hintNames)[number];
+
+export const McpMount = z.strictObject({
+  server: label(60).describe("Name in the operator's list of MCP servers"),
+  prefix: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,30}$/)
+    .nullable()
+    .default(null)
+    .describe("Put before its tools' names; null = the server's name"),
+  tools: z.array(label(100)).max(100).nullable().default(null).describe("Only these tools; null = all"),
+});
+
 export const AgentConfig = z.strictObject({
   dialect: label(50).default("pythonic").describe("How the model writes tool calls"),
   maxTurns: z.int().min(1).max(1000).default(50).describe("Turns per rollout"),
   maxContextTokens: z.int().min(16).max(1_048_576).default(32_768).describe("Prompt plus sampled tokens"),
   parseRetries: z.int().min(0).max(20).default(2).describe("Turns without a usable call before the rollout ends"),
   describeTools: z.boolean().default(true).describe("Put tool descriptions into the prompt"),
+  callPolicy: z
+    .enum(callPolicies)
+    .nullable()
+    .default(null)
+    .describe("Several calls in one turn: all in order, first only, or refuse; null = the task's own policy"),
+  onLength: z
+    .enum(["end", "tell"])
+    .default("end")
+    .describe("A turn cut by maxTokensPerTurn ends the rollout, or the model is told that it was cut"),
+  lengthRetries: z.int().min(0).max(20).default(2).describe("With onLength tell: cut turns in a row before the end"),
+  hints: z
+    .array(z.enum(hintNames))
+    .max(hintNames.length)
+    .nullable()
+    .default(null)
+    .describe("Hints put into observations, never trained on; null = the task's own"),
+  earlyStepThreshold: z
+    .int()
+    .min(0)
+    .max(1000)
+    .default(0)
+    .describe("Hint dont-stop-early: turns the agent is asked to take at least; 0 = off"),
+  mcp: z.array(McpMount).max(16).default([]).describe("MCP servers whose tools every rollout gets"),
   maxOutputBytes: z.int().min(64).max(1_048_576).default(16_384).describe("Tool output shown to the model"),
+  maxOutputTokens: z
+    .int()
+    .min(16)
+    .max(1_048_576)
+    .nullable()
+    .default(null)
+    .describe("Tool output shown to the model, tokens; null = no such limit"),
   toolTimeoutMs: z.int().min(1).max(3_600_000).default(60_000).describe("Limit of one tool call, milliseconds"),
   sampling: SamplingConfig.prefault({}),
 });
@@ -131,6 +200,17 @@ export const EvaluationConfig = z.strictObject({
     .describe("Steps between evaluations; 0 = only start and end when samples > 0"),
   samples: z.int().min(0).max(10_000).default(0).describe("Held-out instances per evaluation; 0 = none"),
   temperature: z.number().min(0).max(2).nullable().default(null).describe("null = the training temperature"),
+  samplesPerInstance: z.int().min(1).max(256).default(1).describe("Rollouts of each held-out instance, n of pass@k"),
+  passAt: z
+    .array(z.int().min(1).max(256))
+    .min(1)
+    .max(8)
+    .default([1])
+    .describe("k values of pass@k; each at most samplesPerInstance"),
+  baseline: label(40)
+    .nullable()
+    .default(null)
+    .describe("Id of a run whose evaluation this one is compared with, by paired bootstrap; null = none"),
 });
 
 export const CheckpointConfig = z.strictObject({

@@ -34,10 +34,22 @@ export const ToolCall = z.object({
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 
+/**
+ * A fact about a turn that people should see, and that changes nothing by itself. `repair`: call text was mended by a stated
+ * rule; `coercion`: an argument was read as another type; `dialect`: the text looks like another call format (said once a
+ * rollout); `truncated`: the turn was cut; `usage`: the server's token counts and its token ids disagree; `drift`: the server
+ * saw other prompt tokens than were sent; `calls`: calls were left out by the task's call policy.
+ */
+export const turnNoteKinds = ["repair", "coercion", "dialect", "truncated", "usage", "drift", "calls"] as const;
+export const TurnNote = z.object({ kind: z.enum(turnNoteKinds), message: z.string().max(500) });
+export type TurnNote = z.infer<typeof TurnNote>;
+
 /** What a tool gave back, as the model saw it. */
 export interface ToolResult {
   readonly index: number;
   readonly output: string;
+  /** UTF-8 bytes of the whole output when `output` is a cut version of it; absent when nothing was cut. */
+  readonly wholeBytes?: number;
   /** A tool error is an observation, not an ending. */
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly durationMs: number;
@@ -59,4 +71,25 @@ export interface TurnRecord {
   /** Set when the text could not be parsed into calls; the model is told. */
   readonly parseError: string | null;
   readonly calls: readonly ToolCall[];
+  /**
+   * Which agent took the turn: "" is the rollout's own; a sub-agent's is the place of the call that made it, `turn.index`,
+   * after its parent's thread and a slash where that is not "": `3.0/5.1`.
+   */
+  readonly thread: string;
+  readonly notes: readonly TurnNote[];
+  /**
+   * Where the turn's tools changed the agent's context: how the thread's next prompt begins, instead of this turn's prompt,
+   * sample and what followed. Null otherwise. Written with the turn's results.
+   */
+  readonly nextRanges: readonly TokenRange[] | null;
+}
+
+/** Results of some of a turn's calls and what the model will see of them. */
+export interface TurnResults {
+  readonly turn: number;
+  readonly results: readonly ToolResult[];
+  readonly segments: readonly Segment[];
+  readonly durationMs: number;
+  /** As in TurnRecord; only with the last results of a turn. */
+  readonly nextRanges: readonly TokenRange[] | null;
 }

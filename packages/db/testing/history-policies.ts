@@ -124,6 +124,9 @@ function turnOf(
       cacheHitTokens: 0,
       sampleMs: 1,
       parseError: null,
+      thread: "",
+      notes: [],
+      nextRanges: null,
       calls: [],
     },
   };

@@ -92,6 +92,9 @@ export function turnEntry(
     cacheHitTokens: 0,
     sampleMs: 12.5,
     parseError: null,
+    thread: "",
+    notes: [],
+    nextRanges: null,
     calls: [{ index: 0, name: "get", arguments: { key: "a" }, raw: 'get("a")' }],
   };
   return { kind: "turn", ...rollout, turn: record, segments };

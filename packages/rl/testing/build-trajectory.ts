@@ -17,6 +17,9 @@ export const turnRecord = (
 ): TurnRecord => ({
   turn,
   promptRanges,
+  thread: "",
+  notes: [],
+  nextRanges: null,
   promptTokens: promptRanges.reduce((sum, range) => sum + range.end - range.start, 0),
   sampledSegment,
   sampledTokens: 0,

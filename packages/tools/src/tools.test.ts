@@ -8,6 +8,7 @@ import { findTool, tools } from "./registry.ts";
 
 const context = (instance: JsonObject): ToolContext => ({
   instance,
+  agent: { turn: 0, maxTurns: 8, contextTokens: 0, maxContextTokens: 256, calls: [] },
   signal: new AbortController().signal,
   deadlineMs: 1000,
 });

@@ -15,6 +15,9 @@ const turn = {
   cacheHitTokens: 0,
   sampleMs: 1,
   parseError: null,
+  thread: "",
+  notes: [],
+  nextRanges: null,
 };
 const trajectory: Trajectory = {
   segments: [],

@@ -56,7 +56,7 @@ async function grade(
   rollout: FinishedRollout,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const verdict = await abortable(boundary(task, instance, rollout), signal);
+  const verdict = await abortable(boundary(task, instance, rollout, signal), signal);
   const numbers = [verdict.reward, ...Object.values(verdict.parts)];
   if (!numbers.every(Number.isFinite)) {
     throw new BoundaryError("verifier", "not_finite", `the verifier of ${task.name} gave a reward that is not finite`);
@@ -64,9 +64,14 @@ async function grade(
   return verdict;
 }
 
-async function boundary(task: Task, instance: TaskInstance, rollout: FinishedRollout): Promise<Verdict> {
+async function boundary(
+  task: Task,
+  instance: TaskInstance,
+  rollout: FinishedRollout,
+  signal: AbortSignal,
+): Promise<Verdict> {
   try {
-    return await task.verify(instance, rollout);
+    return await task.verify(instance, rollout, { signal, judge: null });
   } catch (cause) {
     if (cause instanceof BoundaryError) throw cause;
     throw new BoundaryError("verifier", "threw", `the verifier of ${task.name} failed: ${String(cause)}`, { cause });

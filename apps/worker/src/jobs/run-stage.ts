@@ -85,13 +85,13 @@ function rolloutPorts(
   });
   return {
     sample: (request, signal) => sampler.sample(request, signal),
-    callTool: (call, signal) =>
-      callTool(tools, call, { instance: instance.state, signal, timeoutMs: claimed.config.agent.toolTimeoutMs }),
+    callTool: (call, agent, signal) =>
+      callTool(tools, call, { instance: instance.state, agent, signal, timeoutMs: claimed.config.agent.toolTimeoutMs }),
     commitTurn: async (turn, segments) => {
       await context.writer.write({ kind: "turn", ...claim, turn, segments });
     },
-    commitResults: async (turn, results, segments, durationMs) => {
-      await context.writer.write({ kind: "tools", ...claim, turn, results, segments, durationMs });
+    commitResults: async (results) => {
+      await context.writer.write({ kind: "tools", ...claim, ...results });
     },
     now: () => performance.now(),
   };

@@ -1,5 +1,5 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
+import { fixedPrompt, type SampleRequest, type SampleResult } from "@rolldeck/contracts/ports/sampler";
 import { describe, expect, test } from "vitest";
 import type { Serving, WatchedRun } from "../run-watch.ts";
 import { StageAbort } from "../stage-abort.ts";
@@ -7,7 +7,8 @@ import { WaitingSampler } from "./waiting-sampler.ts";
 
 const request: SampleRequest = {
   affinityKey: "r",
-  promptTokens: [1],
+  prompt: fixedPrompt([1]),
+  tools: [],
   maxTokens: 4,
   temperature: 1,
   topP: 1,

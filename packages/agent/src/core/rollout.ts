@@ -3,19 +3,19 @@ import type { Ending } from "@rolldeck/contracts/endings";
 import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
-import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
+import type { AgentView, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
-import type { JsonObject, Segment, ToolCall, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
+import type { JsonObject, Segment, ToolCall, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
 import type { History } from "./history.ts";
 
 export interface RolloutPorts {
   sample(request: SampleRequest, signal: AbortSignal): Promise<SampleResult>;
   /** Runs a call whose name is a tool's and whose arguments fit its schema. */
-  callTool(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+  callTool(call: ToolCall, agent: AgentView, signal: AbortSignal): Promise<ToolOutcome>;
   /** Resolves when the turn is durable. */
   commitTurn(turn: TurnRecord, segments: Segment[]): Promise<void>;
   /** Resolves when the results of some of the turn's calls are durable; `segments` hold what the model will see next. */
-  commitResults(turn: number, results: ToolResult[], segments: Segment[], durationMs: number): Promise<void>;
+  commitResults(results: TurnResults): Promise<void>;
   /** Milliseconds of any clock. */
   now(): number;
 }

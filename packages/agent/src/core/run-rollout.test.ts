@@ -51,9 +51,9 @@ describe("a rollout", () => {
     const all = trajectory.segments.flatMap((segment) => [...segment.tokens]);
     for (const [turn, request] of ports.requests.entries()) {
       const { promptRanges = [], promptTokens } = trajectory.turns[turn] ?? {};
-      expect(promptRanges).toEqual([{ start: 0, end: request.promptTokens.length }]);
-      expect(promptTokens).toBe(request.promptTokens.length);
-      expect(all.slice(0, promptTokens)).toEqual(request.promptTokens);
+      expect(promptRanges).toEqual([{ start: 0, end: request.prompt.length }]);
+      expect(promptTokens).toBe(request.prompt.length);
+      expect(all.slice(0, promptTokens)).toEqual(request.prompt.toArray());
     }
     expect(ports.requests[0]?.seed).not.toBe(ports.requests[1]?.seed);
     expect(trajectory.segments[1]?.policyVersion).toBe(3);
@@ -165,7 +165,7 @@ describe("endings", () => {
     const whole = '[get(key="a")]';
     const cut = (stopReason: "stop" | "length") => () => {
       const said = saying(tokenizer, whole, { stopReason });
-      return { ...said, tokens: said.tokens.slice(0, -1), logprobs: said.logprobs.slice(0, -1) };
+      return { ...said, tokens: said.tokens.slice(0, -1), logprobs: said.logprobs?.slice(0, -1) ?? null };
     };
     for (const policy of [cut("length"), cut("stop"), () => saying(tokenizer, whole, { stopReason: "length" })]) {
       const { end, ports, trajectory } = await run([policy]);
@@ -235,7 +235,7 @@ describe("endings", () => {
     const cut = await run(["z".repeat(100)], { maxContextTokens: 40 });
     expect(cut.end.ending).toBe("context_full");
     expect(cut.trajectory.turns[0]).toMatchObject({ stopReason: "length" });
-    expect(cut.ports.requests[0]?.maxTokens).toBe(40 - (cut.ports.requests[0]?.promptTokens.length ?? 0));
+    expect(cut.ports.requests[0]?.maxTokens).toBe(40 - (cut.ports.requests[0]?.prompt.length ?? 0));
     expect((await run(["z".repeat(100)], { sampling: { maxTokensPerTurn: 5 } })).end.ending).toBe("length");
   });
 

@@ -71,6 +71,9 @@ async function takeTurn(rollout: Rollout): Promise<RolloutEnd | null> {
     policyVersion,
     cacheHitTokens: result.cacheHitTokens,
     sampleMs,
+    thread: "",
+    notes: result.notes ?? [],
+    nextRanges: null,
     // A cut turn is not read: a call without its end is not a call.
     ...(result.stopReason === "length" ? { calls: [], parseError: null } : readTurn(spec, tokens)),
   };
@@ -112,7 +115,8 @@ async function finishWithoutCall(rollout: Rollout, turn: CommittedTurn): Promise
   if (history.turns.length >= spec.maxTurns) return endOf(rollout, "turn_limit");
   if (!history.answered) {
     const hint = observationTokens(spec.tokenizer, [{ role: "user", content: turn.parseError ?? "" }]);
-    await ports.commitResults(turn.turn, [], [history.append("hint", hint)], 0);
+    const segments = [history.append("hint", hint)];
+    await ports.commitResults({ turn: turn.turn, results: [], segments, durationMs: 0, nextRanges: null });
   }
   return null;
 }
@@ -137,7 +141,13 @@ async function runOpenCalls(rollout: Rollout): Promise<Finish | null> {
     history.addResults([result, ...skipped]);
     const last = open === turn.calls.length - 1;
     const answer = last && !finished ? [history.append("observation", answerTokens(rollout))] : [];
-    await ports.commitResults(turn.turn, [result, ...skipped], answer, Math.max(0, ports.now() - startedAt));
+    await ports.commitResults({
+      turn: turn.turn,
+      results: [result, ...skipped],
+      segments: answer,
+      durationMs: Math.max(0, ports.now() - startedAt),
+      nextRanges: null,
+    });
     if (result.finalAnswer !== undefined) return { finalAnswer: result.finalAnswer };
     if (last) return null;
   }

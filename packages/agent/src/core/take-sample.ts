@@ -1,5 +1,5 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { SampleResult } from "@rolldeck/contracts/ports/sampler";
+import { fixedPrompt, type SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { Rollout } from "./rollout.ts";
 import { turnSeed } from "./turn-seed.ts";
 
@@ -20,7 +20,8 @@ export async function takeSample(
   const result = await ports.sample(
     {
       affinityKey: spec.rolloutId,
-      promptTokens,
+      prompt: fixedPrompt(promptTokens),
+      tools: spec.tools,
       maxTokens,
       temperature: spec.temperature,
       topP: sampling.topP,
@@ -45,5 +46,6 @@ function checkSample({ tokens, logprobs }: SampleResult, maxTokens: number): voi
     new BoundaryError("model-server", "incomplete_sample", `the model server ${message}`, { retryable: true });
   if (tokens.length === 0) throw wrong("answered without a token");
   if (tokens.length > maxTokens) throw wrong(`sent ${tokens.length} tokens where at most ${maxTokens} were asked for`);
-  if (logprobs.length !== tokens.length) throw wrong(`sent ${tokens.length} tokens but ${logprobs.length} logprobs`);
+  if (logprobs !== null && logprobs.length !== tokens.length)
+    throw wrong(`sent ${tokens.length} tokens but ${logprobs.length} logprobs`);
 }

@@ -68,7 +68,7 @@ function sampleBody(request: SampleRequest, target: Readonly<Record<string, stri
     },
     ...target,
   });
-  return `{"prompt":${modelInput(request.promptTokens)},${rest.slice(1)}`;
+  return `{"prompt":${modelInput(request.prompt.toArray())},${rest.slice(1)}`;
 }
 
 /** @throws BoundaryError("model-server") for an answer that can't be trained on or recorded */

@@ -4,7 +4,7 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { EventBody } from "@rolldeck/contracts/events";
-import type { Segment } from "@rolldeck/contracts/segments";
+import type { Segment, TokenRange } from "@rolldeck/contracts/segments";
 import { arrayLiteral } from "./array-literal.ts";
 import { cleanJson, cleanText, cutText } from "./clean-text.ts";
 import type { EdgeEntry, HotEntry, ToolsEntry, TurnEntry } from "./entries.ts";
@@ -32,6 +32,9 @@ interface ResultRow {
   readonly errorMessage: string | null;
   readonly durationMs: number;
   readonly finalAnswer: string | null;
+  readonly wholeBytes: number | null;
+  /** Postgres array text; only on the turn's last call. */
+  readonly nextRanges: string | null;
 }
 /** An entry with its event and rows serialized once, however often its batch is tried. */
 export interface PreparedEntry {
@@ -52,7 +55,7 @@ export function prepareEntry(entry: HotEntry): PreparedEntry {
     eventBody: JSON.stringify(body),
     segments: entry.kind === "edge" ? [] : entry.segments.map(segmentRow),
     calls: entry.kind === "turn" ? entry.turn.calls.map(callRow) : [],
-    results: entry.kind === "tools" ? entry.results.map(resultRow) : [],
+    results: entry.kind === "tools" ? resultRows(entry) : [],
   };
 }
 
@@ -79,6 +82,17 @@ const callRow = (call: TurnEntry["turn"]["calls"][number]): CallRow => ({
   raw: cleanText(call.raw),
 });
 
+function resultRows({ results, nextRanges }: ToolsEntry): ResultRow[] {
+  const rows = results.map(resultRow);
+  const last = rows.at(-1);
+  if (nextRanges === null) return rows;
+  if (last === undefined) throw new RangeError("a context change belongs to a call's result");
+  return [...rows.slice(0, -1), { ...last, nextRanges: rangesLiteral(nextRanges) }];
+}
+
+const rangesLiteral = (ranges: readonly TokenRange[]): string =>
+  `{${ranges.map((range) => `${range.start},${range.end}`).join(",")}}`;
+
 const resultRow = (result: ToolsEntry["results"][number]): ResultRow => ({
   index: result.index,
   output: cleanText(result.output),
@@ -86,7 +100,12 @@ const resultRow = (result: ToolsEntry["results"][number]): ResultRow => ({
   errorMessage: result.error ? cleanText(result.error.message) : null,
   durationMs: result.durationMs,
   finalAnswer: result.finalAnswer === undefined ? null : cleanText(result.finalAnswer),
+  wholeBytes: result.wholeBytes ?? null,
+  nextRanges: null,
 });
+
+const notesText = (notes: TurnEntry["turn"]["notes"]): string | null =>
+  notes.length === 0 ? null : JSON.stringify(cleanJson(notes.map(({ kind, message }) => ({ kind, message }))));
 
 function eventOf(entry: HotEntry): EventBody {
   const { rolloutId, attempt } = entry;
@@ -230,7 +249,7 @@ function turnColumns(placed: readonly Placed[]): Column[] {
   const calls = placed.flatMap((entry) => entry.calls.map((call) => ({ ...call, ord: entry.ord })));
   return [
     turns.map((turn) => turn.ord),
-    turns.map((turn) => `{${turn.promptRanges.map((range) => `${range.start},${range.end}`).join(",")}}`),
+    turns.map((turn) => rangesLiteral(turn.promptRanges)),
     turns.map((turn) => turn.promptTokens),
     turns.map((turn) => turn.sampledSegment),
     turns.map((turn) => turn.stopReason),
@@ -238,6 +257,8 @@ function turnColumns(placed: readonly Placed[]): Column[] {
     turns.map((turn) => turn.cacheHitTokens),
     turns.map((turn) => turn.sampleMs),
     turns.map((turn) => (turn.parseError === null ? null : cleanText(turn.parseError))),
+    turns.map((turn) => turn.thread),
+    turns.map((turn) => notesText(turn.notes)),
     calls.map((call) => call.ord),
     calls.map((call) => call.index),
     calls.map((call) => call.name),
@@ -256,6 +277,8 @@ function resultColumns(placed: readonly Placed[]): Column[] {
     rows.map((row) => row.errorMessage),
     rows.map((row) => row.durationMs),
     rows.map((row) => row.finalAnswer),
+    rows.map((row) => row.wholeBytes),
+    rows.map((row) => row.nextRanges),
   ];
 }
 

@@ -101,11 +101,12 @@ put_segments as (
 const turns = (p: Parameters): string => `
 put_turns as (
   insert into transitions (rollout_id, attempt, turn, claim, prompt_ranges, prompt_tokens, sampled_segment, sampled_tokens,
-    stop_reason, policy_version, cache_hit_tokens, sample_ms, parse_error)
+    stop_reason, policy_version, cache_hit_tokens, sample_ms, parse_error, thread, notes)
   select w.rollout_id, w.attempt, w.turn, w.claim, t.ranges::int[], t.prompt_tokens, t.sampled_segment, w.sampled,
-    t.stop_reason, t.policy_version, t.cache_hit_tokens, t.sample_ms, t.parse_error
-  from unnest(${p.take("int[]", "text[]", "int[]", "int[]", "text[]", "int[]", "int[]", "float8[]", "text[]")})
-    as t (ord, ranges, prompt_tokens, sampled_segment, stop_reason, policy_version, cache_hit_tokens, sample_ms, parse_error)
+    t.stop_reason, t.policy_version, t.cache_hit_tokens, t.sample_ms, t.parse_error, t.thread, t.notes::jsonb
+  from unnest(${p.take("int[]", "text[]", "int[]", "int[]", "text[]", "int[]", "int[]", "float8[]", "text[]", "text[]", "text[]")})
+    as t (ord, ranges, prompt_tokens, sampled_segment, stop_reason, policy_version, cache_hit_tokens, sample_ms, parse_error,
+      thread, notes)
   join written w using (ord)
   returning 1
 ),
@@ -125,9 +126,10 @@ counted as (
 const results = (p: Parameters): string => `
 put_results as (
   update tool_calls c set state = 'ended', output = x.output, error_code = x.error_code, error_message = x.error_message,
-    duration_ms = x.duration_ms, final_answer = x.final_answer
-  from unnest(${p.take("int[]", "int[]", "text[]", "text[]", "text[]", "float8[]", "text[]")})
-    as x (ord, index, output, error_code, error_message, duration_ms, final_answer)
+    duration_ms = x.duration_ms, final_answer = x.final_answer, whole_bytes = x.whole_bytes,
+    next_ranges = coalesce(x.next_ranges, '{}')::int[]
+  from unnest(${p.take("int[]", "int[]", "text[]", "text[]", "text[]", "float8[]", "text[]", "bigint[]", "text[]")})
+    as x (ord, index, output, error_code, error_message, duration_ms, final_answer, whole_bytes, next_ranges)
   join written w using (ord)
   where c.rollout_id = w.rollout_id and c.attempt = w.attempt and c.turn = w.turn and c.index = x.index
   returning 1

@@ -30,6 +30,7 @@ const toolsEntry = (rollout: SeededRollout, turn: number, output = "b"): ToolsEn
   results: [{ index: 0, output, error: null, durationMs: 3 }],
   segments: [],
   durationMs: 3,
+  nextRanges: null,
 });
 
 test("writers of two pools share one gapless seq, in the order of commits", async () => {
@@ -160,7 +161,15 @@ test("a turn or its results written twice by one claim are there once, and both 
   expect(await writer.write(toolsEntry(rollout, 0, "other"))).toEqual(ended);
   // A turn without calls has only its segments to tell.
   const observation = { index: 2, origin: "observation", tokens: [1], logprobs: null, policyVersion: null } as const;
-  const bare: ToolsEntry = { kind: "tools", ...rollout, turn: 1, results: [], segments: [observation], durationMs: 0 };
+  const bare: ToolsEntry = {
+    kind: "tools",
+    ...rollout,
+    turn: 1,
+    results: [],
+    segments: [observation],
+    durationMs: 0,
+    nextRanges: null,
+  };
   const told = await writer.write(bare);
   expect(await writer.write(bare)).toEqual(told);
   expect(await events(run.runId)).toHaveLength(3);

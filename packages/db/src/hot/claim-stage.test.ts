@@ -97,7 +97,15 @@ test("a trajectory is read back as it was written", async () => {
     logprobs: null,
     policyVersion: null,
   } as const;
-  await writer.write({ kind: "tools", ...rollout, turn: 0, results: [result], segments: [observation], durationMs: 3 });
+  await writer.write({
+    kind: "tools",
+    ...rollout,
+    turn: 0,
+    results: [result],
+    segments: [observation],
+    durationMs: 3,
+    nextRanges: null,
+  });
   const read = await readTrajectory(database.pool, rollout.rolloutId, 1);
   expect(read.turns).toEqual([{ ...entry.turn, results: [result] }]);
   const logprobs = entry.segments[1]?.logprobs?.map(Math.fround);

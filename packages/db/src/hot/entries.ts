@@ -4,7 +4,7 @@
  */
 import type { Ending } from "@rolldeck/contracts/endings";
 import type { RolloutOutcome, Stage } from "@rolldeck/contracts/lifecycle";
-import type { Segment, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
+import type { Segment, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
 
 interface Claimed {
   readonly runId: string;
@@ -21,12 +21,8 @@ export interface TurnEntry extends Claimed {
 }
 
 /** The tool calls of a turn ended; segments hold what the model will see of them. */
-export interface ToolsEntry extends Claimed {
+export interface ToolsEntry extends Claimed, TurnResults {
   readonly kind: "tools";
-  readonly turn: number;
-  readonly results: readonly ToolResult[];
-  readonly segments: readonly Segment[];
-  readonly durationMs: number;
 }
 
 export interface NextStage {

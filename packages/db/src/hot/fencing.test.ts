@@ -53,7 +53,10 @@ test("workers that lose their leases at any moment never write a turn twice, out
   const expire = (async () => {
     while (expiring) {
       await database.pool.query(
-        "update rollouts set lease_until = now() - interval '1 second' where run_id = $1 and state = 'active' and random() < 0.3",
+        // Rows are locked by id, as everywhere: in another order this would block the writers it is to disturb.
+        `with chosen as materialized (
+           select id from rollouts where run_id = $1 and state = 'active' and random() < 0.3 order by id for no key update)
+         update rollouts r set lease_until = now() - interval '1 second' from chosen where r.id = chosen.id`,
         [runId],
       );
       await new Promise((resolve) => setTimeout(resolve, 5));

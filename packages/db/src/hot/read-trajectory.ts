@@ -3,7 +3,9 @@ import {
   JsonObject,
   type Segment,
   SegmentOrigin,
+  type TokenRange,
   type ToolResult,
+  TurnNote,
   type TurnRecord,
 } from "@rolldeck/contracts/segments";
 import type pg from "pg";
@@ -44,6 +46,8 @@ const TurnRow = z.object({
   cache_hit_tokens: z.int(),
   sample_ms: z.number(),
   parse_error: z.string().nullable(),
+  thread: z.string(),
+  notes: z.array(TurnNote).nullable(),
 });
 const CallRow = z.object({
   rollout_id: z.string(),
@@ -58,6 +62,8 @@ const CallRow = z.object({
   error_message: z.string().nullable(),
   duration_ms: z.number().nullable(),
   final_answer: z.string().nullable(),
+  whole_bytes: z.coerce.number().nullable(),
+  next_ranges: z.array(z.int()),
 });
 type CallRow = z.infer<typeof CallRow>;
 
@@ -109,9 +115,7 @@ const segmentOf = (row: z.infer<typeof SegmentRow>): Segment => ({
 
 const turnOf = (row: z.infer<typeof TurnRow>, calls: readonly CallRow[]): CommittedTurn => ({
   turn: row.turn,
-  promptRanges: row.prompt_ranges.flatMap((start, place, flat) =>
-    place % 2 === 0 ? [{ start, end: flat[place + 1] ?? start }] : [],
-  ),
+  promptRanges: rangesOf(row.prompt_ranges),
   promptTokens: row.prompt_tokens,
   sampledSegment: row.sampled_segment,
   sampledTokens: row.sampled_tokens,
@@ -120,9 +124,20 @@ const turnOf = (row: z.infer<typeof TurnRow>, calls: readonly CallRow[]): Commit
   cacheHitTokens: row.cache_hit_tokens,
   sampleMs: row.sample_ms,
   parseError: row.parse_error,
+  thread: row.thread,
+  notes: row.notes ?? [],
+  nextRanges: nextRangesOf(calls),
   calls: calls.map(({ index, name, arguments: given, raw }) => ({ index, name, arguments: given, raw })),
   results: calls.map(resultOf),
 });
+
+const rangesOf = (flat: readonly number[]): TokenRange[] =>
+  flat.flatMap((start, place) => (place % 2 === 0 ? [{ start, end: flat[place + 1] ?? start }] : []));
+
+function nextRangesOf(calls: readonly CallRow[]): TokenRange[] | null {
+  const flat = calls.findLast((call) => call.next_ranges.length > 0)?.next_ranges;
+  return flat ? rangesOf(flat) : null;
+}
 
 function resultOf(call: CallRow): ToolResult | null {
   if (call.state === "started") return null;
@@ -132,5 +147,6 @@ function resultOf(call: CallRow): ToolResult | null {
     error: call.error_code === null ? null : { code: call.error_code, message: call.error_message ?? "" },
     durationMs: call.duration_ms ?? 0,
     ...(call.final_answer === null ? {} : { finalAnswer: call.final_answer }),
+    ...(call.whole_bytes === null ? {} : { wholeBytes: call.whole_bytes }),
   };
 }

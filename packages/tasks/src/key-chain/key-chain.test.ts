@@ -20,13 +20,15 @@ const rollout = (finalAnswer: string | null, gets: number): FinishedRollout => (
   ],
 });
 
+const freshAgent = { turn: 0, maxTurns: 8, contextTokens: 0, maxContextTokens: 256, calls: [] };
+
 /** Follows the table from `start` with the tool itself. */
 async function follow(state: KeyChainState): Promise<string[]> {
   const seen = [state.start];
   while (/^[a-z]$/.test(seen.at(-1) ?? "") && seen.length < 40) {
     const outcome = await findTool("get")?.call(
       { k: seen.at(-1) ?? "" },
-      { instance: { ...state }, signal: new AbortController().signal, deadlineMs: 1000 },
+      { instance: { ...state }, agent: freshAgent, signal: new AbortController().signal, deadlineMs: 1000 },
     );
     seen.push(outcome?.output ?? "");
   }

@@ -38,14 +38,19 @@ async function play(index: number, policy: (prompt: string) => string): Promise<
   };
   let tokens = 0;
   const ports: RolloutPorts = {
-    sample: async ({ promptTokens }) => {
-      const sampled = [...tokenizer.encode(policy(tokenizer.decode(promptTokens))), ...tokenizer.stopTokens];
-      tokens = promptTokens.length + sampled.length;
+    sample: async ({ prompt }) => {
+      const sampled = [...tokenizer.encode(policy(tokenizer.decode(prompt.toArray()))), ...tokenizer.stopTokens];
+      tokens = prompt.length + sampled.length;
       const logprobs = sampled.map(() => -1);
       return { tokens: sampled, logprobs, stopReason: "stop", policyVersion: 0, cacheHitTokens: 0 };
     },
-    callTool: async (call, signal) =>
-      (await findTool(call.name)?.call(call.arguments, { instance: instance.state, signal, deadlineMs: 1000 })) ?? {
+    callTool: async (call, agent, signal) =>
+      (await findTool(call.name)?.call(call.arguments, {
+        instance: instance.state,
+        agent,
+        signal,
+        deadlineMs: 1000,
+      })) ?? {
         output: "",
       },
     commitTurn: async () => {},

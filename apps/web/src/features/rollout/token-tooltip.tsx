@@ -18,6 +18,8 @@ const maskWords: Record<NonNullable<Token["maskReason"]>, string> = {
   "zero-variance": "all rewards of the group are equal",
   "over-length": "beyond the length that fits",
   "other-row": "trained in another row",
+  "turn-cut": "the turn was cut by its token limit",
+  "incomplete-sample": "the server's counts and ids disagree",
 };
 
 export const maskText = (token: Token): string =>

@@ -118,6 +118,8 @@ describe("pythonic", () => {
     expect(pythonic.parse('[get(key="a"), finish(answer="7")]', getAndFinish)).toEqual({
       content: "",
       error: null,
+      reasoning: "",
+      repairs: [],
       calls: [
         { index: 0, name: "get", arguments: { key: "a" }, raw: 'get(key="a")' },
         { index: 1, name: "finish", arguments: { answer: "7" }, raw: 'finish(answer="7")' },

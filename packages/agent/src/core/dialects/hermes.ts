@@ -9,6 +9,7 @@ import { answerStart } from "./answer-start.ts";
 import { joinProblems } from "./join-problems.ts";
 import { type Json, LiteralError, LiteralReader } from "./literal-reader.ts";
 import { renderLiteral } from "./render-literal.ts";
+import { renderTurn } from "./render-turn.ts";
 
 const openTag = "<tool_call>";
 const closeTag = "</tool_call>";
@@ -16,6 +17,8 @@ const anyTag = /<\/?tool_call>/g;
 
 export const hermes: Dialect = {
   name: "hermes",
+  resultRole: "tool",
+  looksLike: (text) => text.includes(openTag),
   describeTools: (tools: readonly ToolSpec[]) =>
     [
       "You act by calling tools. Available tools, one JSON object a line:",
@@ -31,6 +34,7 @@ export const hermes: Dialect = {
         ({ name, arguments: args }) => `${openTag}\n${renderLiteral({ name, arguments: args }, "json")}\n${closeTag}`,
       )
       .join("\n"),
+  renderTurn: (turn) => renderTurn(hermes, turn),
   parse: (text) => parseHermes(text),
   renderResult: (_call, output) => output,
 };
@@ -66,6 +70,8 @@ function parseHermes(text: string): ParsedTurn {
   return {
     content: content.join("").trim(),
     calls,
+    reasoning: "",
+    repairs: [],
     error: joinProblems(problems.map((problem) => `tool call: ${problem}`)),
   };
 }

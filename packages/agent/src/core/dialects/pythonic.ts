@@ -10,6 +10,7 @@ import { describeParameters } from "./describe-parameters.ts";
 import { joinProblems } from "./join-problems.ts";
 import { LiteralError, LiteralReader } from "./literal-reader.ts";
 import { renderLiteral } from "./render-literal.ts";
+import { renderTurn } from "./render-turn.ts";
 
 const listStart = /(?<![\p{L}\p{N}_)\]])\[\s*(?=[\p{L}_][\p{L}\p{N}_.-]*\s*\()/gu;
 const identifier = /[\p{L}_][\p{L}\p{N}_.-]*/uy;
@@ -22,6 +23,8 @@ interface Found {
 
 export const pythonic: Dialect = {
   name: "pythonic",
+  resultRole: "tool",
+  looksLike: (text) => /(?<![\p{L}\p{N}_)\]])\[\s*[\p{L}_][\p{L}\p{N}_.-]*\s*\(/u.test(text),
   describeTools: (tools: readonly ToolSpec[]) =>
     [
       "You act by calling tools. Available tools:",
@@ -37,6 +40,7 @@ export const pythonic: Dialect = {
         return `${name}(${parts.join(", ")})`;
       })
       .join(", ")}]`,
+  renderTurn: (turn) => renderTurn(pythonic, turn),
   parse: (text) => parsePythonic(text),
   renderResult: (_call, output) => output,
 };
@@ -58,6 +62,8 @@ function parsePythonic(text: string): ParsedTurn {
   return {
     content: content.join("").trim(),
     calls: found.calls,
+    reasoning: "",
+    repairs: [],
     error: joinProblems(found.problems),
   };
 }
