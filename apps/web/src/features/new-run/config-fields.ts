@@ -5,7 +5,8 @@ import type { Path } from "./config-text.ts";
 
 /** The part of JSON Schema that the config uses. */
 interface Schema {
-  readonly type?: string;
+  /** Several where null is one of them. */
+  readonly type?: string | readonly string[];
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly string[];
@@ -19,7 +20,7 @@ interface Schema {
 }
 const SchemaShape: z.ZodType<Schema> = z.lazy(() =>
   z.looseObject({
-    type: z.string().optional(),
+    type: z.union([z.string(), z.array(z.string())]).optional(),
     description: z.string().optional(),
     default: z.unknown().optional(),
     enum: z.array(z.string()).optional(),
@@ -37,7 +38,18 @@ export interface Field {
   readonly path: Path;
   readonly label: string;
   readonly help: string;
-  readonly kind: "text" | "integer" | "number" | "choice" | "switch" | "list" | "optional-group";
+  /** `choices`: any of a fixed list. `structure`: a mapping or a list of mappings, written as YAML. */
+  readonly kind:
+    | "text"
+    | "integer"
+    | "number"
+    | "choice"
+    | "switch"
+    | "list"
+    | "number-list"
+    | "choices"
+    | "structure"
+    | "optional-group";
   readonly nullable: boolean;
   /** Value when the setting is left out; undefined when it must be given. */
   readonly default: unknown;
@@ -55,6 +67,9 @@ const special: Record<string, string> = {
   beta1: "Beta 1",
   beta2: "Beta 2",
   demosPerStep: "Demonstrations per step",
+  mcp: "MCP servers",
+  passAt: "Pass at k",
+  onLength: "When a turn is cut",
 };
 /** `maxContextTokens` → "Max context tokens"; milliseconds say so. */
 export function labelOf(key: string): string {
@@ -76,19 +91,44 @@ function limitsOf(schema: Schema): string {
 function kindOf(schema: Schema): Field["kind"] {
   if (schema.enum) return "choice";
   if (schema.properties) return "optional-group";
-  if (schema.type === "boolean") return "switch";
-  if (schema.type === "integer") return "integer";
-  if (schema.type === "number") return "number";
-  return schema.type === "array" ? "list" : "text";
+  switch (typeOf(schema)) {
+    case "boolean":
+      return "switch";
+    case "integer":
+      return "integer";
+    case "number":
+      return "number";
+    case "object":
+      return "structure";
+    case "array":
+      return listKind(schema.items ?? {});
+    default:
+      return "text";
+  }
 }
+
+function listKind(items: Schema): Field["kind"] {
+  if (items.enum) return "choices";
+  if (items.properties) return "structure";
+  return items.type === "integer" || items.type === "number" ? "number-list" : "list";
+}
+
+/** The type beside null. */
+const typeOf = ({ type }: Schema): string | undefined =>
+  typeof type === "object" ? type.find((each) => each !== "null") : type;
+const mayBeNull = (schema: Schema): boolean =>
+  schema.anyOf !== undefined || (typeof schema.type === "object" && schema.type.includes("null"));
+
+/** Has a part of the form to itself. */
+const ownEditor = "taskSets";
 
 function fieldsOf(schema: Schema, path: Path): Field[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, property]): Field[] => {
     const own = [...path, key];
     const inner = property.anyOf?.find((each) => each.type !== "null") ?? property;
-    const nullable = property.anyOf !== undefined;
+    const nullable = mayBeNull(property);
     if (inner.properties && !nullable) return fieldsOf(inner, own);
-    if (inner.type === "array" && inner.items?.properties) return [];
+    if (key === ownEditor) return [];
     return [
       {
         path: own,
@@ -97,7 +137,7 @@ function fieldsOf(schema: Schema, path: Path): Field[] {
         kind: kindOf(inner),
         nullable,
         default: property.default,
-        choices: inner.enum ?? [],
+        choices: inner.enum ?? inner.items?.enum ?? [],
         limits: limitsOf(inner),
         fields: inner.properties ? fieldsOf(inner, own) : [],
       },

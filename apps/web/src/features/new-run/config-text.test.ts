@@ -99,4 +99,18 @@ describe("the form's fields", () => {
     expect(warmStart?.fields.map((field) => field.default)).toEqual([90, 64, 0.002]);
     expect(taskSetFields.find((field) => field.path[0] === "name")?.default).toBeUndefined();
   });
+
+  test("settings that are more than one plain value have a control of their own", () => {
+    const kind = (path: string) => {
+      const field = fields.find((each) => pathText(each.path) === path);
+      return field && [field.kind, field.nullable];
+    };
+    expect(kind("model.thinking")).toEqual(["switch", true]);
+    expect(kind("agent.callPolicy")).toEqual(["choice", true]);
+    expect(kind("agent.hints")).toEqual(["choices", true]);
+    expect(kind("agent.mcp")).toEqual(["structure", false]);
+    expect(kind("evaluation.passAt")).toEqual(["number-list", false]);
+    expect(fields.find((field) => pathText(field.path) === "agent.hints")?.choices).toContain("steps-left");
+    expect(taskSetFields.find((field) => field.path[0] === "options")?.kind).toBe("structure");
+  });
 });

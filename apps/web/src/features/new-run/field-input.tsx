@@ -1,12 +1,14 @@
 "use client";
 import { type JSX, useState } from "react";
 import { join } from "../../design/join.ts";
+import { ChoicesInput } from "./choices-input.tsx";
 import type { Field } from "./config-fields.ts";
+import { StructureInput } from "./structure-input.tsx";
 
 export const inputClass =
   "h-8 w-full min-w-0 rounded-md border border-g4 bg-g0 px-2 text-g9 placeholder:text-g6 hover:border-g5 focus:border-accent aria-[invalid=true]:border-failed disabled:bg-g2 disabled:text-g7";
 
-interface InputProps {
+export interface InputProps {
   readonly id: string;
   readonly field: Field;
   /** What the text sets; undefined = left to the default. */
@@ -46,6 +48,9 @@ export function FieldInput(props: InputProps): JSX.Element {
       </select>
     );
   }
+  if (field.kind === "switch" && field.nullable) return <ThreeWayInput {...props} />;
+  if (field.kind === "choices") return <ChoicesInput {...props} />;
+  if (field.kind === "structure") return <StructureInput {...props} />;
   if (field.kind === "switch") {
     const effective = typeof value === "boolean" ? value : field.default === true;
     return (
@@ -61,7 +66,7 @@ export function FieldInput(props: InputProps): JSX.Element {
       </span>
     );
   }
-  if (field.kind === "list") return <ListInput {...props} />;
+  if (field.kind === "list" || field.kind === "number-list") return <ListInput {...props} />;
   return <TextInput {...props} />;
 }
 
@@ -101,7 +106,35 @@ function TextInput({ id, field, value, onChange, invalid, disabled, describedBy 
   );
 }
 
-function ListInput({ id, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+/** Yes, no, or left to somebody else. */
+function ThreeWayInput({ id, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+  const answers = new Map<string, boolean | undefined>([
+    ["", undefined],
+    ["yes", true],
+    ["no", false],
+  ]);
+  return (
+    <select
+      id={id}
+      disabled={disabled}
+      aria-invalid={invalid}
+      aria-describedby={describedBy}
+      className={inputClass}
+      value={typeof value === "boolean" ? (value ? "yes" : "no") : ""}
+      onChange={(event) => onChange(answers.get(event.target.value))}
+    >
+      <option value="">none (default)</option>
+      <option value="yes">yes</option>
+      <option value="no">no</option>
+    </select>
+  );
+}
+
+/** A word that should be a number stays a word, so that the check can name it. */
+const asNumber = (word: string): number | string => (Number.isFinite(Number(word)) ? Number(word) : word);
+
+function ListInput({ id, field, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+  const numbers = field.kind === "number-list";
   const list = Array.isArray(value) ? value.map(String) : [];
   const [draft, setDraft] = useState<{ readonly text: string; readonly for: string } | null>(null);
   const joined = list.join(", ");
@@ -112,14 +145,18 @@ function ListInput({ id, value, onChange, invalid, disabled, describedBy }: Inpu
       aria-invalid={invalid}
       aria-describedby={describedBy}
       value={draft?.for === joined ? draft.text : joined}
-      placeholder="none, or words with commas"
+      placeholder={
+        Array.isArray(field.default) && field.default.length > 0
+          ? field.default.join(", ")
+          : `none, or ${numbers ? "numbers" : "words"} with commas`
+      }
       onChange={(event) => {
         const items = event.target.value
           .split(",")
           .map((item) => item.trim())
           .filter(Boolean);
         setDraft({ text: event.target.value, for: items.join(", ") });
-        onChange(items.length > 0 ? items : undefined);
+        onChange(items.length === 0 ? undefined : numbers ? items.map(asNumber) : items);
       }}
       className={inputClass}
     />
