@@ -80,8 +80,8 @@ async function saveLast(context: WorkerContext, held: Held, model: TrainableMode
   if (version === null || version === 0 || version === newest?.version) return;
   const { lastSeqId } = await model.state();
   const name = `${runId}-last-${version}`;
-  const { path } = await model.saveWeights(name, lastSeqId + 1);
-  await recordCheckpoint(context.pool, runId, { version, name, path, bytes: null });
+  const saved = await model.saveWeights(name, lastSeqId + 1);
+  await recordCheckpoint(context.pool, runId, { version, name, ...saved });
 }
 
 /** Not in the server's memory: nothing to look at, nothing to free. */

@@ -18,8 +18,8 @@ export async function saveCheckpoint(
   const newest = await newestCheckpoint(context.pool, runId);
   if (newest?.version === step) return;
   const name = `${runId}-step-${String(step).padStart(6, "0")}-${claim}`;
-  const { path } = await seat.during(model.saveWeights(name, await seat.nextSeq()));
-  await recordCheckpoint(context.pool, runId, { version: step, name, path, bytes: null });
+  const saved = await seat.during(model.saveWeights(name, await seat.nextSeq()));
+  await recordCheckpoint(context.pool, runId, { version: step, name, ...saved });
   await dropOldest(context, claimed, model);
 }
 

@@ -34,9 +34,9 @@ export async function trainWarmStart(
       progress,
     );
   }
-  const { path } = await seat.during(model.saveWeights(name, seqId + 1));
+  const saved = await seat.during(model.saveWeights(name, seqId + 1));
   await model.unload?.();
-  return { name, path, bytes: null };
+  return { name, ...saved };
 }
 
 /** @returns mean loss per target token, nats */

@@ -34,7 +34,8 @@ async function recordWarmStart(scene: PrepareScene, saved: Omit<Checkpoint, "ver
   return warm;
 }
 
-const Row = z.object({ name: z.string(), path: z.string(), bytes: z.int().nullable() });
+/** A bigint column comes as text. */
+const Row = z.object({ name: z.string(), path: z.string(), bytes: z.coerce.number().nullable() });
 
 /** The newest one of this content that any run has recorded. */
 async function findWarmStart(pool: Pool, name: string): Promise<Omit<Checkpoint, "version"> | null> {

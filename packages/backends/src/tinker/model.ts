@@ -34,7 +34,8 @@ export interface ModelOptions {
   readonly outageMs: number;
 }
 
-const PathReply = z.object({ path: z.string() });
+/** `bytes` is our worker's; other servers leave it out. */
+const SavedReply = z.object({ path: z.string(), bytes: z.number().nonnegative().nullish() });
 const SamplerReply = z.object({ sampling_session_id: z.string(), weight_version: z.int().nullish() });
 
 export class TinkerModel implements TrainableModel {
@@ -87,8 +88,10 @@ export class TinkerModel implements TrainableModel {
     return { step: reply.step ?? options.expectStep + 1, metrics: reply.metrics ?? {} };
   }
 
-  async saveWeights(name: string, seqId: number): Promise<{ readonly path: string }> {
-    return parseReply(PathReply, await this.#future("save_weights", { path: name, seq_id: seqId }), "save_weights");
+  async saveWeights(name: string, seqId: number): Promise<{ readonly path: string; readonly bytes: number | null }> {
+    const json = await this.#future("save_weights", { path: name, seq_id: seqId });
+    const { path, bytes } = parseReply(SavedReply, json, "save_weights");
+    return { path, bytes: bytes ?? null };
   }
 
   async saveWeightsForSampler(

@@ -198,7 +198,8 @@ export const trainingRequests = {
       const known = store.checkpoints.get(path);
       if (known && known.digest !== digest) throw new Refusal("conflict", `${path} exists with other content`, "path");
       store.checkpoints.set(path, { name, path, step, digest, baseModel });
-      return { path };
+      // What is stored is the digest alone.
+      return { path, bytes: Buffer.byteLength(digest) };
     };
   },
   load_weights: (store, model, body) => {

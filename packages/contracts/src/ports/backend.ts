@@ -61,7 +61,8 @@ export interface TrainableModel {
   forwardBackward(data: readonly TrainingDatum[], loss: LossSpec, seqId: number): Promise<ForwardBackwardResult>;
   /** `expectStep`: the model's step before this update; a mismatch is a 409 and nothing is applied. */
   optimStep(adam: AdamSpec, options: { readonly seqId: number; readonly expectStep: number }): Promise<OptimResult>;
-  saveWeights(name: string, seqId: number): Promise<{ readonly path: string }>;
+  /** `bytes`: size of what was stored; null where the server does not tell. */
+  saveWeights(name: string, seqId: number): Promise<{ readonly path: string; readonly bytes: number | null }>;
   /** Returns once the engine serves the newest weights. `weightVersion` is what samples will carry. */
   saveWeightsForSampler(seqId: number): Promise<{ readonly samplingSessionId: string; readonly weightVersion: number }>;
   zeroGrad(): Promise<void>;
