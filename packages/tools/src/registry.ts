@@ -1,9 +1,22 @@
 /** Every tool by its name. Adding one: its file and a line here. */
 import type { Tool } from "@rolldeck/contracts/ports/tool";
+import { delegate } from "./delegate.ts";
+import { dropOldObservations } from "./drop-old-observations.ts";
 import { finish } from "./finish.ts";
 import { get } from "./get.ts";
+import { nextWithSummary } from "./next-with-summary.ts";
+import { summariseHistory } from "./summarise-history.ts";
+import { think } from "./think.ts";
 
-export const tools = { finish, get } satisfies Record<string, Tool>;
+export const tools = {
+  delegate,
+  drop_old_observations: dropOldObservations,
+  finish,
+  get,
+  next_with_summary: nextWithSummary,
+  summarise_history: summariseHistory,
+  think,
+} satisfies Record<string, Tool>;
 export type ToolName = keyof typeof tools;
 
 /** The tool of that name, or undefined: names come from configurations and from models. */

@@ -60,7 +60,7 @@ test("every tool is registered under its own name and describes an object", () =
 });
 
 test("no arguments a model can write make a tool throw", async () => {
-  const instance = context({ table: { a: "1" } });
+  const instance = context({ table: { a: "1" }, question: "a", chunks: ["1"] });
   await fc.assert(
     fc.asyncProperty(
       fc.dictionary(fc.string(), fc.jsonValue()),

@@ -9,6 +9,8 @@ export interface AgentView {
   /** Tokens of the prompt and the sample of the turn that made this call. */
   readonly contextTokens: number;
   readonly maxContextTokens: number;
+  /** Names of this agent's tools, this call's included; absent where a caller does not tell. */
+  readonly tools?: readonly string[];
   /** Ended calls of this agent, oldest first, those before a context change included; this call is not among them. */
   readonly calls: readonly { readonly name: string; readonly arguments: JsonObject; readonly failed: boolean }[];
 }
@@ -33,6 +35,8 @@ export type ContextChange =
 
 export interface ToolOutcome {
   readonly output: string;
+  /** UTF-8 bytes of all the tool gave, where `output` is already a cut version of it. */
+  readonly wholeBytes?: number;
   readonly error?: { readonly code: string; readonly message: string };
   /** Present when this call ends the rollout (or the sub-agent). */
   readonly finalAnswer?: string;
