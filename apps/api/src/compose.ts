@@ -7,6 +7,8 @@ import { readEvents } from "@rolldeck/db/reads/read-events";
 import { connectQueue, type QueueConnection } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
 import { attachSockets, type Sockets } from "@rolldeck/realtime/server/attach-sockets";
+import { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
+import { tasks } from "@rolldeck/tasks/registry";
 import type { Pool } from "pg";
 import { createIdentify, type Identify } from "./auth/identify.ts";
 import type { ApiSettings } from "./env.ts";
@@ -135,13 +137,20 @@ function createServices(parts: {
     }
   };
   const catalogue = createCatalogue(settings.modelRoots);
+  const opened = new OpenedTasks({ tasks, dataRoots: settings.dataRoots });
   const tokenizer = createTokenizers(settings.modelRoots, (model, error) =>
     log.warn({ model, ...errorFacts(error) }, "tokens are shown as ids"),
   );
   return {
-    runs: createRunServices({ pool, wake, catalogue: catalogue.forCheck, waitForEvents: sockets.waitForEvents }),
+    runs: createRunServices({
+      pool,
+      wake,
+      catalogue: catalogue.forCheck,
+      tasks: opened,
+      waitForEvents: sockets.waitForEvents,
+    }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
-    driven: createDrivenServices({ pool, wake, taskSize: catalogue.taskSize }),
+    driven: createDrivenServices({ pool, wake, tasks: opened }),
     tokens: createTokenServices(pool, prisma),
     catalogue: { get: catalogue.get },
     system: createSystemServices({

@@ -17,6 +17,7 @@ export const ApiEnv = z.object({
   /** Next's loopback address; absent: there are no pages, only the API. */
   ROLLDECK_WEB_URL: optional(z.url({ protocol: /^http$/ }).optional()),
   ROLLDECK_MODEL_ROOTS: optional(z.string().optional()),
+  ROLLDECK_DATA_ROOTS: z.string().default(""),
   /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
   ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
   ROLLDECK_ROOT: optional(z.string().optional()),
@@ -31,6 +32,8 @@ export interface ApiSettings {
   readonly port: number;
   readonly webUrl: URL | null;
   readonly modelRoots: readonly string[];
+  /** Folders that data sets resolve under. */
+  readonly dataRoots: readonly string[];
   readonly allowedHosts: readonly string[];
   readonly logLevel: z.infer<typeof ApiEnv>["ROLLDECK_LOG_LEVEL"];
 }
@@ -48,6 +51,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     port: parsed.ROLLDECK_PORT,
     webUrl: parsed.ROLLDECK_WEB_URL ? new URL(parsed.ROLLDECK_WEB_URL) : null,
     modelRoots: list(modelRoots, ":"),
+    dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,
   };

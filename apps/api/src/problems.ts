@@ -5,7 +5,7 @@
  */
 import { type Problem, type ProblemType, problemTypes, problemUrn } from "@rolldeck/contracts/api/problems";
 import { ConflictError, InputError, type InputIssue, NotFoundError } from "@rolldeck/contracts/errors";
-import { ZodError } from "zod";
+import { ZodError, type z } from "zod";
 import { withoutCredentials } from "./without-credentials.ts";
 
 /** Thrown where the API itself refuses (auth, method, size …). */
@@ -53,8 +53,12 @@ export const zodIssues = (error: ZodError): InputIssue[] =>
         ? issue.keys
             .slice(0, 20)
             .map((key) => ({ path: fieldPath([...issue.path, key.slice(0, 100)]), message: "unknown key" }))
-        : [{ path: fieldPath(issue.path), message: issue.message }],
+        : [{ path: fieldPath(issue.path), message: isMissing(issue) ? "is required" : issue.message }],
     );
+
+/** The values themselves are not in the issue: they may be secrets. */
+const isMissing = (issue: z.core.$ZodIssue): boolean =>
+  issue.code === "invalid_type" && issue.message.endsWith("received undefined");
 
 const build = (type: ProblemType, detail: string, requestId: string, issues?: readonly InputIssue[]): Problem => ({
   type: problemUrn(type),

@@ -4,6 +4,7 @@
  *
  * Errors: InputError names the field, NotFoundError, ConflictError; anything else is our own fault and becomes a 500.
  */
+import type { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import type {
   BatchPage,
   BatchReply,
@@ -64,6 +65,7 @@ export interface RunServices {
   matrix: Call<typeof ReadMatrix, typeof Matrix>;
   timeline: Call<typeof ReadTimeline, typeof Timeline>;
   compare: Call<typeof CompareRuns, typeof Comparison>;
+  evaluation: Call<typeof ReadEvaluation, typeof EvaluationReport>;
 }
 export interface RolloutServices {
   get: Call<typeof RolloutRef, typeof RolloutDetail>;

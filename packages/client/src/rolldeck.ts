@@ -5,6 +5,7 @@
  *   const { runId } = await rolldeck.launchRun({ taskSets: [{ name: "key-chain" }] });
  *   for await (const event of rolldeck.watch(runId)) console.log(event.seq, event.body.type);
  */
+import { EvaluationReport, type ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   BatchPage,
   BatchReply,
@@ -100,6 +101,9 @@ export class Rolldeck {
   }
   compareRuns(query: In<typeof CompareRuns>, options: ReadOptions = {}) {
     return this.#get("/compare", Comparison, query, options);
+  }
+  readEvaluation({ runId, ...query }: In<typeof ReadEvaluation>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/evaluation`, EvaluationReport, query, options);
   }
 
   getRollout(rolloutId: string, options: ReadOptions & { attempt?: number } = {}) {

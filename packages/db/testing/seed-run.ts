@@ -78,7 +78,7 @@ export async function seedStep(
     readonly rollouts: readonly { readonly reward: number | null; readonly ending: Ending | null }[];
   },
 ): Promise<SeededStep> {
-  const [stepId, groupId] = [newId(), newId()];
+  const stepId = newId();
   const purpose = step.purpose ?? "train";
   const state = step.state ?? "done";
   await pool.query(
@@ -86,13 +86,30 @@ export async function seedStep(
      values ($1, $2, $3, $4, $5, 'planned', case when $5 = 'done' then now() end)`,
     [stepId, runId, purpose, step.step, state],
   );
+  const group = await seedGroup(pool, { runId, stepId, instanceIndex: 7, rollouts: step.rollouts });
+  return { stepId, ...group };
+}
+
+/** One more group of a step, at the position of its instance. */
+export async function seedGroup(
+  pool: pg.Pool,
+  group: {
+    readonly runId: string;
+    readonly stepId: string;
+    readonly instanceIndex: number;
+    readonly taskSet?: number;
+    readonly rollouts: readonly { readonly reward: number | null; readonly ending: Ending | null }[];
+  },
+): Promise<Omit<SeededStep, "stepId">> {
+  const { runId, stepId, instanceIndex } = group;
+  const groupId = newId();
   await pool.query(
     `insert into groups (id, run_id, step_id, position, task_set, task, split, instance_index, instance_id)
-     values ($1, $2, $3, 0, 0, 'key-chain', 'train', 7, 'train-7')`,
-    [groupId, runId, stepId],
+     values ($1, $2, $3, $4::int, $5, 'key-chain', 'train', $4::int, 'train-' || $4::text)`,
+    [groupId, runId, stepId, instanceIndex, group.taskSet ?? 0],
   );
-  const rolloutIds = step.rollouts.map(() => newId());
-  for (const [sample, { reward, ending }] of step.rollouts.entries())
+  const rolloutIds = group.rollouts.map(() => newId());
+  for (const [sample, { reward, ending }] of group.rollouts.entries())
     await pool.query(
       `insert into rollouts (id, run_id, step_id, group_id, sample, seed, stage, state, outcome, ending, reward, success,
          reward_parts, settled_at)
@@ -113,7 +130,7 @@ export async function seedStep(
       ],
     );
   await pool.query(`insert into attempts (rollout_id, attempt) select unnest($1::text[]), 1`, [rolloutIds]);
-  return { stepId, groupId, rolloutIds };
+  return { groupId, rolloutIds };
 }
 
 export interface SeededSegment {

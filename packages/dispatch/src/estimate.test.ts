@@ -23,6 +23,7 @@ describe("estimate", () => {
     ["every step", { evaluation: { samples: 1, every: 1 }, budget: { steps: 5 } }, 26],
     ["none", { budget: { steps: 5 } }, 20],
     ["an evaluation run", { kind: "evaluate" as const, evaluation: { samples: 7 } }, 7],
+    ["several of each instance", { kind: "evaluate" as const, evaluation: { samples: 7, samplesPerInstance: 4 } }, 28],
     ["a driven run has no evaluations of its own", { stepSource: "driven" as const, evaluation: { samples: 7 } }, 12],
   ])("evaluations: %s", (_, input, rollouts) => {
     expect(estimate(buildConfig(input)).rollouts).toBe(rollouts);

@@ -14,14 +14,15 @@ export function estimate(config: RunConfig): RunEstimate {
   const { groupsPerStep, groupSize } = config.algorithm;
   const steps = config.kind === "train" ? config.budget.steps : 0;
   const evaluations = evaluationCount(config);
-  const rollouts = steps * groupsPerStep * groupSize + evaluations * config.evaluation.samples;
+  const evaluated = config.evaluation.samples * config.evaluation.samplesPerInstance;
+  const rollouts = steps * groupsPerStep * groupSize + evaluations * evaluated;
   const perRollout = maxTokensPerRollout(config);
   const unbounded = BigInt(rollouts) * BigInt(perRollout);
   const { tokens } = config.budget;
   const capped = tokens !== null && BigInt(tokens) < unbounded;
   const parts = [
     steps > 0 ? `${steps} steps × ${groupsPerStep} groups × ${groupSize} rollouts` : null,
-    evaluations > 0 ? `${evaluations} evaluations × ${config.evaluation.samples} rollouts` : null,
+    evaluations > 0 ? `${evaluations} evaluation${evaluations === 1 ? "" : "s"} × ${evaluated} rollouts` : null,
   ].filter((part) => part !== null);
   const limit = capped ? `; the budget ends the run at ${tokens} tokens` : "";
   return {

@@ -47,7 +47,8 @@ export function plannedSteps(facts: Facts): Action[] {
   if (!facts.modelReady || facts.openSteps.length > 0) return [];
   const next = nextStep(facts);
   if (next === null) return [];
-  const groupSize = next.purpose === "train" ? facts.snapshot.config.algorithm.groupSize : 1;
+  const { algorithm, evaluation } = facts.snapshot.config;
+  const groupSize = next.purpose === "train" ? algorithm.groupSize : evaluation.samplesPerInstance;
   return [{ do: "create-step", ...next, source: "planned", batchId: null, groups: groupsOf(facts, next), groupSize }];
 }
 

@@ -49,7 +49,7 @@ export const badCodePage = (next: string): string =>
 export const startingPage = (): string =>
   page(
     "Starting",
-    `<h1>Starting</h1><p>The server is up; its pages are still being prepared. This page opens them as soon as they are there.</p><p>If it stays here, see <code>logs/web.log</code> in the data folder.</p><div class="bar" role="progressbar" aria-label="Starting"><i></i></div>`,
+    `<h1>Starting</h1><p>The server is up; its pages are still being prepared. This page opens them as soon as they are there.</p><p>If it stays here, the terminal that runs <code>npm start</code> says why.</p><div class="bar" role="progressbar" aria-label="Starting"><i></i></div>`,
     `<meta http-equiv="refresh" content="1">`,
   );
 

@@ -1,4 +1,5 @@
 /** REST routes of runs. */
+import { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   ActOnRun,
   CheckConfig,
@@ -139,6 +140,18 @@ export const runRoutes: Route[] = [
     reply: Timeline,
     replyName: "Timeline",
     call: ({ services }, input) => services.runs.timeline(input),
+  }),
+  route({
+    method: "GET",
+    path: "/runs/{runId}/evaluation",
+    operationId: "readEvaluation",
+    summary: "Evaluations with 95 % intervals and pass@k, and the paired difference from a baseline run",
+    tag: "runs",
+    needs: "read",
+    input: ReadEvaluation,
+    reply: EvaluationReport,
+    replyName: "EvaluationReport",
+    call: ({ services }, input) => services.runs.evaluation(input),
   }),
   route({
     method: "GET",

@@ -1,4 +1,5 @@
 /** Every procedure of the app; the browser takes only this file's type. */
+import { ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   ReadBatch,
   ReadTokens,
@@ -33,6 +34,7 @@ const runs = router({
   metrics: reads.input(ReadMetrics).query(({ ctx, input }) => ctx.services.runs.metrics(input)),
   matrix: reads.input(ReadMatrix).query(({ ctx, input }) => ctx.services.runs.matrix(input)),
   timeline: reads.input(ReadTimeline).query(({ ctx, input }) => ctx.services.runs.timeline(input)),
+  evaluation: reads.input(ReadEvaluation).query(({ ctx, input }) => ctx.services.runs.evaluation(input)),
   compare: reads.input(CompareRuns).query(({ ctx, input }) => ctx.services.runs.compare(input)),
 });
 

@@ -65,6 +65,13 @@ function senseIssues(config: RunConfig): Issue[] {
     add("stepSource", "an evaluate run has no trainer to drive it", "use planned");
   if (config.kind === "train" && config.algorithm.groupSize === 1 && config.algorithm.advantage !== "centred")
     add("algorithm.groupSize", "a group of one has no baseline to compare with", "use at least 2");
+  for (const [at, k] of config.evaluation.passAt.entries())
+    if (k > config.evaluation.samplesPerInstance)
+      add(
+        `evaluation.passAt[${at}]`,
+        `pass@${k} needs at least ${k} rollouts of an instance, there are ${config.evaluation.samplesPerInstance}`,
+        `raise evaluation.samplesPerInstance to ${k}, or lower k`,
+      );
   if (config.agent.sampling.maxTokensPerTurn >= config.agent.maxContextTokens)
     add(
       "agent.sampling.maxTokensPerTurn",

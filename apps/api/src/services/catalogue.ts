@@ -21,15 +21,12 @@ type Models = Catalogue["models"];
 export function createCatalogue(modelRoots: readonly string[]): {
   get: () => Promise<Catalogue>;
   forCheck: () => Promise<CheckCatalogue>;
-  /** Training instances of a task; null = endless, or no such task. */
-  taskSize: (name: string) => number | null;
 } {
   const fixed = fixedNames();
   const get = async (): Promise<Catalogue> => ({ ...fixed, models: await findModels(modelRoots) });
   return {
     get,
     forCheck: async () => ({ ...(await get()), refusedSettings: refusedByBackend }),
-    taskSize: (name) => fixed.taskSets.find((task) => task.name === name)?.sizes.train ?? null,
   };
 }
 

@@ -50,6 +50,24 @@ describe("checkConfig", () => {
     expect(issues).toMatchObject([{ path: "budget.steps", message: expect.stringContaining("1000000") }]);
   });
 
+  it("says what is wrong with names and with shapes at once", () => {
+    const paths = (config: unknown) => check(config).issues.map(({ path }) => path);
+    expect(paths({ ...base, seed: -1, model: { name: "quickstrat" } })).toEqual(["seed", "model.name"]);
+    expect(paths({ ...base, agent: { dialect: "hermis", maxTurns: 0 }, dispacher: {} })).toEqual([
+      "agent.maxTurns",
+      "dispacher",
+      "agent.dialect",
+    ]);
+    expect(paths({ taskSets: [{ name: "key-chian", weight: -1 }], backend: { name: "gpuworker" } })).toEqual([
+      "taskSets[0].weight",
+      "taskSets[0].name",
+      "backend.name",
+    ]);
+    // Of a name that is no name at all, one thing is said; nothing of the default that stands for it.
+    expect(paths({ ...base, model: { name: 7 } })).toEqual(["model.name"]);
+    expect(paths({ backend: { name: "gpuworker" } })).toEqual(["taskSets", "backend.name"]);
+  });
+
   it("refuses what a backend can't honour, with its reason", () => {
     const found = issue({ ...base, agent: { ...base.agent, sampling: { topP: 0.9 } } });
     expect(found?.path).toBe("agent.sampling.topP");

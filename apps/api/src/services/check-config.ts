@@ -23,11 +23,48 @@ export function checkConfig(config: unknown, catalogue: CheckCatalogue): ConfigC
   const read = readConfig(config);
   if ("issues" in read) return failed(read.issues);
   const parsed = RunConfig.safeParse(read.value, { reportInput: true });
-  if (!parsed.success) return failed(parsed.error.issues.filter(isLastWord).flatMap((issue) => schemaIssues(issue)));
+  if (!parsed.success) {
+    const issues = parsed.error.issues.filter(isLastWord).flatMap((issue) => schemaIssues(issue));
+    return failed([...issues, ...issuesOfTheRest(read.value, parsed.error.issues, catalogue)]);
+  }
   const { issues, warnings } = catalogueIssues(parsed.data, catalogue);
   if (issues.length > 0) return { ...failed(issues), warnings };
   return { ok: true, config: parsed.data, issues: [], warnings, estimate: estimate(parsed.data) };
 }
+
+/**
+ * What the catalogue says of the settings that are well formed, so that nothing new turns up once the others are mended: the
+ * others are left to their defaults, and what is said of those is not repeated.
+ */
+function issuesOfTheRest(value: unknown, wrong: readonly z.core.$ZodIssue[], catalogue: CheckCatalogue): Issue[] {
+  const rest: unknown = structuredClone(value);
+  for (const { path } of wrongPaths(wrong)) removeAt(rest, path);
+  const [known] = catalogue.taskSets;
+  const stand = { taskSets: [{ name: known?.name ?? "none" }] };
+  const parsed = RunConfig.safeParse(rest);
+  const again = parsed.success ? parsed : RunConfig.safeParse({ ...Object(rest), ...stand });
+  if (!again.success) return [];
+  const unsaid = [...wrongPaths(wrong).map(({ path }) => fieldPath(path)), ...(parsed.success ? [] : ["taskSets"])];
+  return catalogueIssues(again.data, catalogue).issues.filter(
+    ({ path }) => !unsaid.some((said) => path === said || path.startsWith(`${said}.`) || path.startsWith(`${said}[`)),
+  );
+}
+
+const wrongPaths = (wrong: readonly z.core.$ZodIssue[]): { path: readonly PropertyKey[] }[] =>
+  wrong.flatMap((issue) =>
+    issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ path: [...issue.path, key] })) : [issue],
+  );
+
+/** An item of a list is left undefined, so that the others keep their places. */
+function removeAt(value: unknown, path: readonly PropertyKey[]): void {
+  const key = path.at(-1);
+  const parent = path.slice(0, -1).reduce<unknown>((at, part) => (isObject(at) ? Reflect.get(at, part) : null), value);
+  if (key === undefined || !isObject(parent)) return;
+  if (Array.isArray(parent)) Reflect.set(parent, key, undefined);
+  else Reflect.deleteProperty(parent, key);
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 function readConfig(config: unknown): { value: unknown } | { issues: Issue[] } {
   try {

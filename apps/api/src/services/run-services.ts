@@ -1,8 +1,10 @@
 /** Runs: reads pass through; launch and actions write a row first and only then tell the queue. */
 import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import { endedRunStatuses, type RunStatus } from "@rolldeck/contracts/lifecycle";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { compareRuns } from "@rolldeck/db/reads/compare-runs";
 import { listRuns } from "@rolldeck/db/reads/list-runs";
+import { readEvaluations } from "@rolldeck/db/reads/read-evaluation";
 import { readEvents } from "@rolldeck/db/reads/read-events";
 import { readMatrix } from "@rolldeck/db/reads/read-matrix";
 import { readMetrics } from "@rolldeck/db/reads/read-metrics";
@@ -11,35 +13,42 @@ import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
 import { readTimeline } from "@rolldeck/db/reads/read-timeline";
 import { createRun } from "@rolldeck/db/runs/create-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
+import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
 import type { RunServices } from "../services.ts";
 import type { CheckCatalogue } from "./catalogue-issues.ts";
 import { checkConfig } from "./check-config.ts";
+import { withOpenedTasks } from "./task-set-issues.ts";
+import { evaluationReport } from "./evaluation-report.ts";
 
 export interface RunServiceOptions {
   readonly pool: Pool;
   /** Tells the run's planner. Never fails: the row is written, and the sweep finds a run nobody was told of. */
   readonly wake: (runId: string) => Promise<void>;
   readonly catalogue: () => Promise<CheckCatalogue>;
+  readonly tasks: Pick<OpenedTasks, "of">;
   /** Resolves when the run has an event after `after`, or the time is over. */
   readonly waitForEvents: (runId: string, after: number, waitMs: number) => Promise<void>;
 }
 
-export function createRunServices({ pool, wake, catalogue, waitForEvents }: RunServiceOptions): RunServices {
+export function createRunServices(options: RunServiceOptions): RunServices {
+  const { pool, wake, catalogue, tasks, waitForEvents } = options;
+  const checked = async (config: unknown) => withOpenedTasks(checkConfig(config, await catalogue()), tasks);
   return {
     list: (input) => listRuns(pool, input),
     get: ({ runId }) => readRun(pool, runId),
-    check: async ({ config }) => checkConfig(config, await catalogue()),
+    check: ({ config }) => checked(config),
     async launch({ config }) {
-      const check = checkConfig(config, await catalogue());
+      const check = await checked(config);
       if (!check.config)
         throw new InputError(check.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? undefined })));
+      await checkBaseline(pool, check.config);
       const { runId } = await createRun(pool, { config: check.config });
       await wake(runId);
       return { runId };
     },
     async act({ runId, action, reason }) {
-      const status = await act(pool, runId, action, reason ?? null);
+      const status = await act(pool, runId, action, reason ?? plainReasons[action]);
       await wake(runId);
       return { runId, status };
     },
@@ -55,10 +64,38 @@ export function createRunServices({ pool, wake, catalogue, waitForEvents }: RunS
     matrix: (input) => readMatrix(pool, input),
     timeline: (input) => readTimeline(pool, input),
     compare: (input) => compareRuns(pool, input),
+    async evaluation({ runId, baseline }) {
+      const own = await readEvaluations(pool, runId, maxEvaluations);
+      const other = baseline ?? own.config.evaluation.baseline;
+      return evaluationReport(own, other === null ? null : await readEvaluations(pool, other, 1));
+    },
   };
 }
 
+/** @throws InputError when the config names a baseline that has nothing to compare with */
+async function checkBaseline(pool: Pool, { evaluation: { baseline } }: RunConfig): Promise<void> {
+  if (baseline === null) return;
+  const path = "evaluation.baseline";
+  const refuse = (message: string) =>
+    new InputError([{ path, message, fix: "name a run with an evaluation, or null" }]);
+  const found = await readEvaluations(pool, baseline, 1).catch((error: unknown) => {
+    if (error instanceof NotFoundError) throw refuse(`there is no run ${baseline}`);
+    throw error;
+  });
+  if (found.evaluations.length === 0) throw refuse(`run ${baseline} has no evaluation to compare with`);
+}
+
+/** Evaluations in one answer. */
+const maxEvaluations = 200;
+
 type RunAction = "pause" | "resume" | "stop";
+
+/** What the page shows where nobody gave a reason. A run that goes on needs none. */
+const plainReasons: Record<RunAction, string | null> = {
+  pause: "paused by hand",
+  resume: null,
+  stop: "stopped by hand",
+};
 
 /** Where an action leads from each status; null: it is there already. A status that is missing refuses. */
 const destinations: Record<RunAction, Partial<Record<RunStatus, RunStatus | null>>> = {

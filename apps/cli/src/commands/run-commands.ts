@@ -6,6 +6,7 @@ import { presets } from "@rolldeck/contracts/presets";
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
+import { evaluationTable } from "./evaluation-table.ts";
 import { plain, print, table } from "./output.ts";
 import { watchRun } from "./watch-run.ts";
 
@@ -33,6 +34,10 @@ export function addRunCommands(program: Command): void {
     .option("-n, --limit <n>", "how many", "20")
     .action(list);
   withConnection(run.command("watch <run>")).description("Print a run's progress until it ends").action(watch);
+  withConnection(run.command("evaluation <run>"))
+    .description("Print a run's evaluations with their 95 % intervals")
+    .option("--baseline <run>", "compare with this run's newest evaluation")
+    .action(showEvaluation);
   for (const action of ["stop", "pause", "resume"] as const) {
     withConnection(run.command(`${action} <run>`))
       .description(`${action[0]?.toUpperCase()}${action.slice(1)} a run`)
@@ -93,6 +98,11 @@ async function list(flags: Flags & { query: string; limit: string }): Promise<vo
 
 async function watch(runId: string, flags: Flags): Promise<void> {
   await watchRun(connect(flags).rolldeck, runId, flags.json === true);
+}
+
+async function showEvaluation(runId: string, flags: Flags & { baseline?: string }): Promise<void> {
+  const report = await connect(flags).rolldeck.readEvaluation({ runId, baseline: flags.baseline ?? null });
+  print(flags.json === true, report, () => evaluationTable(report));
 }
 
 async function showRollout(rolloutId: string, flags: Flags): Promise<void> {

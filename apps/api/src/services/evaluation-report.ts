@@ -1,0 +1,80 @@
+/** Evaluations as numbers with intervals. Pure; the bootstrap's seed is fixed, so that a page shows the same twice. */
+import type { EvaluationReport, EvaluationScores } from "@rolldeck/contracts/api/evaluation";
+import type { EvaluatedInstance, RunEvaluations, StoredEvaluation } from "@rolldeck/db/reads/read-evaluation";
+import { instanceMean, meanEstimate, pairedBootstrap, passEstimate } from "@rolldeck/rl/evaluation-statistics";
+
+const bootstrap = { seed: 1, resamples: 10_000 };
+
+export function evaluationReport(own: RunEvaluations, baseline: RunEvaluations | null): EvaluationReport {
+  const { evaluation, taskSets } = own.config;
+  const ks = [...new Set(evaluation.passAt)].sort((a, b) => a - b);
+  return {
+    runId: own.runId,
+    samplesPerInstance: evaluation.samplesPerInstance,
+    evaluations: own.evaluations.map(({ version, state, instances }) => ({
+      version,
+      state,
+      all: scoresOf(instances, ks),
+      taskSets: taskSets.map(({ name }, taskSet) => ({
+        taskSet: name,
+        scores: scoresOf(
+          instances.filter((instance) => instance.taskSet === taskSet),
+          ks,
+        ),
+      })),
+    })),
+    baseline: baseline && compare(own, baseline),
+  };
+}
+
+function scoresOf(instances: readonly EvaluatedInstance[], ks: readonly number[]): EvaluationScores {
+  const scored = instances.reduce((sum, { rewards }) => sum + rewards.length, 0);
+  const settled = instances.reduce((sum, instance) => sum + instance.settled, 0);
+  return {
+    reward: meanEstimate(instances.map(instanceMean).filter((mean) => mean !== null)),
+    success: passEstimate(instances, 1),
+    passAt: ks.map((k) => ({ k, estimate: passEstimate(instances, k) })),
+    instances: instances.length,
+    rollouts: instances.reduce((sum, { rollouts }) => sum + rollouts, 0),
+    scored,
+    unscored: settled - scored,
+  };
+}
+
+/** Newest evaluation against newest evaluation, over the instances that both scored. */
+function compare(own: RunEvaluations, baseline: RunEvaluations): EvaluationReport["baseline"] {
+  const [ours] = own.evaluations;
+  const [theirs] = baseline.evaluations;
+  if (ours === undefined || theirs === undefined) return null;
+  const pairsOf = (score: (instance: EvaluatedInstance) => number | null) => {
+    const others = byInstance(theirs, score);
+    return [...byInstance(ours, score)].flatMap(([key, value]) => {
+      const other = others.get(key);
+      return other === undefined ? [] : [[value, other] as const];
+    });
+  };
+  return {
+    runId: baseline.runId,
+    runName: baseline.name,
+    version: theirs.version,
+    success: pairedBootstrap(
+      pairsOf(({ successes }) => share(successes)),
+      bootstrap,
+    ),
+    reward: pairedBootstrap(pairsOf(instanceMean), bootstrap),
+    resamples: bootstrap.resamples,
+  };
+}
+
+/** An instance is the same in two runs when task and instance id are; one that comes twice in a run counts once. */
+function byInstance({ instances }: StoredEvaluation, score: (instance: EvaluatedInstance) => number | null) {
+  const scores = new Map<string, number>();
+  for (const instance of instances) {
+    const value = score(instance);
+    if (value !== null) scores.set(JSON.stringify([instance.task, instance.instanceId]), value);
+  }
+  return scores;
+}
+
+const share = (flags: readonly boolean[]): number | null =>
+  flags.length === 0 ? null : flags.filter(Boolean).length / flags.length;

@@ -1,0 +1,32 @@
+/** What a config asks of its tasks that they can't do: a data set that is not there or does not fit, an option they lack. */
+import type { ConfigCheck, ConfigIssue } from "@rolldeck/contracts/api/runs";
+import { InputError } from "@rolldeck/contracts/errors";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
+import type { z } from "zod";
+
+type Issue = z.output<typeof ConfigIssue>;
+type Opener = Pick<OpenedTasks, "of">;
+
+/** A check that passed so far, with its task sets opened: their issues fail it, an empty split it needs does too. */
+export async function withOpenedTasks(check: ConfigCheck, tasks: Opener): Promise<ConfigCheck> {
+  if (check.config === null) return check;
+  const issues: Issue[] = [];
+  for (const taskSet of check.config.taskSets.keys()) issues.push(...(await taskSetIssues(check.config, taskSet, tasks)));
+  return issues.length === 0 ? check : { ...check, ok: false, config: null, issues, estimate: null };
+}
+
+async function taskSetIssues(config: RunConfig, taskSet: number, tasks: Opener): Promise<Issue[]> {
+  try {
+    const task = await tasks.of(config, taskSet);
+    const empty = (split: "train" | "evaluate", message: string): Issue[] =>
+      task.size(split) === 0 ? [{ path: `taskSets[${taskSet}].dataset`, message, fix: "name a data set that has some" }] : [];
+    return [
+      ...(config.kind === "train" ? empty("train", "there are no training rows") : []),
+      ...(config.evaluation.samples > 0 ? empty("evaluate", "there are no held-out rows for evaluation.samples") : []),
+    ];
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return error.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? null }));
+  }
+}
