@@ -1,5 +1,6 @@
 import { Problem } from "@rolldeck/contracts/api/problems";
 import { Launched } from "@rolldeck/contracts/api/runs";
+import { moveRun } from "@rolldeck/db/runs/move-run";
 import { seedRun } from "@rolldeck/db/testing/seed-run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -84,6 +85,19 @@ describe("actions", () => {
       [made],
     );
     expect(rows[0].n).toBe(3);
+  });
+  it("leave a reason, also where nobody gave one, and it outlives the winding down", async () => {
+    const made = await seedRun(api.database.pool);
+    const reasonAfter = async (action: string, body: unknown) => {
+      await api.fetch(`/api/v1/runs/${made}/${action}`, jsonPost(body));
+      const answer = await api.fetch(`/api/v1/runs/${made}`);
+      return z.object({ reason: z.string().nullable() }).parse(await answer.json()).reason;
+    };
+    expect(await reasonAfter("pause", { reason: "lunch" })).toBe("lunch");
+    expect(await reasonAfter("resume", {})).toBeNull();
+    expect(await reasonAfter("stop", {})).toBe("stopped by hand");
+    await moveRun(api.database.pool, made, "stopped", null);
+    expect(await reasonAfter("stop", {})).toBe("stopped by hand");
   });
   it("refuse what the address already says", async () => {
     expect((await api.fetch(`/api/v1/runs/${runId}/pause`, jsonPost({ action: "stop" }))).status).toBe(400);

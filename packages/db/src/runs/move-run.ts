@@ -17,7 +17,9 @@ happened as materialized (
 ),
 ${eventLog({
   wakes: "true",
-  set: `status = $2::text, reason = $3::text, status_since = now(),
+  // Winding down ends with the reason it began with.
+  set: `status = $2::text, status_since = now(),
+    reason = coalesce($3::text, case when (r.status, $2::text) in (('stopping', 'stopped'), ('pausing', 'paused')) then r.reason end),
     started_at = case when $2::text = 'running' then coalesce(r.started_at, now()) else r.started_at end,
     ended_at = case when $2::text = any($5::text[]) then now() else r.ended_at end`,
 })}
