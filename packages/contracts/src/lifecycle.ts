@@ -61,6 +61,21 @@ export const stepEdges: Record<StepState, readonly StepState[]> = {
   failed: [],
 };
 
+/**
+ * An ended evaluation may be taken up again for what it did not score. Edges of their own: no planner and no action takes them
+ * but that one, and a training run has none.
+ */
+export const reopenEdges = {
+  run: { stopped: "queued", completed: "queued", failed: "queued" },
+  step: { done: "gathering", cancelled: "gathering", failed: "gathering" },
+  /** Unscored rollouts only. */
+  rollout: { settled: "waiting" },
+} as const satisfies {
+  readonly run: Partial<Record<RunStatus, RunStatus>>;
+  readonly step: Partial<Record<StepState, StepState>>;
+  readonly rollout: Partial<Record<RolloutState, RolloutState>>;
+};
+
 export const policyVersionStates = ["saving", "serving", "retired"] as const;
 export type PolicyVersionState = (typeof policyVersionStates)[number];
 

@@ -1,7 +1,8 @@
 /** Runs: reads pass through; launch and actions write a row first and only then tell the queue. */
 import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
-import { endedRunStatuses, type RunStatus } from "@rolldeck/contracts/lifecycle";
+import { endedRunStatuses, type RunStatus, reopenEdges } from "@rolldeck/contracts/lifecycle";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { reopenEvaluation } from "@rolldeck/db/hot/reopen-evaluation";
 import { compareRuns } from "@rolldeck/db/reads/compare-runs";
 import { listRuns } from "@rolldeck/db/reads/list-runs";
 import { readEvaluations } from "@rolldeck/db/reads/read-evaluation";
@@ -18,8 +19,8 @@ import type { Pool } from "pg";
 import type { RunServices } from "../services.ts";
 import type { CheckCatalogue } from "./catalogue-issues.ts";
 import { checkConfig } from "./check-config.ts";
-import { withOpenedTasks } from "./task-set-issues.ts";
 import { evaluationReport } from "./evaluation-report.ts";
+import { withOpenedTasks } from "./task-set-issues.ts";
 
 export interface RunServiceOptions {
   readonly pool: Pool;
@@ -121,6 +122,10 @@ async function act(pool: Pool, runId: string, action: RunAction, reason: string 
     if (status === null) throw new NotFoundError("run", runId);
     const to = destinations[action][status];
     if (to === null) return status;
+    if (action === "resume" && Object.hasOwn(reopenEdges.run, status)) {
+      await reopenEvaluation(pool, runId, reason ?? "taken up again for what it did not score");
+      return "queued";
+    }
     if (to === undefined) throw new ConflictError(refusal(action, status));
     try {
       return await moveRun(pool, runId, to, reason);
