@@ -4,6 +4,7 @@ import { delegate } from "./delegate.ts";
 import { dropOldObservations } from "./drop-old-observations.ts";
 import { finish } from "./finish.ts";
 import { get } from "./get.ts";
+import { localSearch } from "./local-search.ts";
 import { nextWithSummary } from "./next-with-summary.ts";
 import { summariseHistory } from "./summarise-history.ts";
 import { think } from "./think.ts";
@@ -13,6 +14,7 @@ export const tools = {
   drop_old_observations: dropOldObservations,
   finish,
   get,
+  local_search: localSearch,
   next_with_summary: nextWithSummary,
   summarise_history: summariseHistory,
   think,
