@@ -1,15 +1,17 @@
 /**
  * Calls as JSON between tags: `<tool_call>{"name": "get", "arguments": {"key": "a"}}</tool_call>`. The JSON value itself
- * says where a call ends, so a tag inside a string is only text. A missing closing tag is taken for closed where the next
- * tag begins or the text ends; a malformed call is told to the model and the next one is still read.
+ * says where a call ends, so a tag inside a string is only text. Repairs, each said: the near misses of `mendRules` and of
+ * `readCallObject`, and a missing closing tag where the next call begins or the text ends. Words between the object and the
+ * closing tag are an error, since they may belong to it. A malformed call is told to the model and the next is still read.
  */
-import type { Dialect, ParsedTurn, ToolSpec } from "@rolldeck/contracts/ports/dialect";
-import type { JsonObject, ToolCall } from "@rolldeck/contracts/segments";
-import { answerStart } from "./answer-start.ts";
-import { joinProblems } from "./join-problems.ts";
-import { type Json, LiteralError, LiteralReader } from "./literal-reader.ts";
+import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
+import { LiteralError, LiteralReader } from "./literal-reader.ts";
+import { readCallObject } from "./read-call-object.ts";
+import { readJson } from "./read-json.ts";
 import { renderLiteral } from "./render-literal.ts";
 import { renderTurn } from "./render-turn.ts";
+import { type CallFormat, type CallsRead, scanTurn, thinkTags } from "./scan-turn.ts";
+import { toolLines } from "./tool-lines.ts";
 
 const openTag = "<tool_call>";
 const closeTag = "</tool_call>";
@@ -18,13 +20,11 @@ const anyTag = /<\/?tool_call>/g;
 export const hermes: Dialect = {
   name: "hermes",
   resultRole: "tool",
-  looksLike: (text) => text.includes(openTag),
+  looksLike: (text) => /<tool_call>(?!\s*<function=)/.test(text),
   describeTools: (tools: readonly ToolSpec[]) =>
     [
       "You act by calling tools. Available tools, one JSON object a line:",
-      "<tools>",
-      ...tools.map((tool) => renderLiteral(schemaOf(tool), "json")),
-      "</tools>",
+      toolLines(tools),
       "For each call write its name and arguments as JSON between tags:",
       `${openTag}\n{"name": "tool_name", "arguments": {"argument": "value"}}\n${closeTag}`,
     ].join("\n"),
@@ -35,80 +35,47 @@ export const hermes: Dialect = {
       )
       .join("\n"),
   renderTurn: (turn) => renderTurn(hermes, turn),
-  parse: (text) => parseHermes(text),
+  parse: (text, tools) => scanTurn(text, tools, format),
   renderResult: (_call, output) => output,
 };
 
-const schemaOf = ({ name, description, parameters }: ToolSpec): JsonObject => ({
-  type: "function",
-  function: { name, description, parameters },
-});
+const format: CallFormat = {
+  thinking: [thinkTags],
+  start: /<tool_call>/g,
+  read: (text, match) => readCall(text, match),
+};
 
-function parseHermes(text: string): ParsedTurn {
-  const calls: ToolCall[] = [];
-  const problems: string[] = [];
-  const content: string[] = [];
-  let position = answerStart(text);
-  let kept = 0;
-  for (;;) {
-    const start = text.indexOf(openTag, position);
-    if (start === -1) break;
-    content.push(text.slice(kept, start));
-    const reader = new LiteralReader(text, start + openTag.length, "json");
-    try {
-      const call = readCall(reader);
-      position = endOfCall(reader);
-      calls.push({ index: calls.length, ...call, raw: text.slice(start, position) });
-    } catch (error) {
-      if (!(error instanceof LiteralError)) throw error;
-      problems.push(error.message);
-      position = nextTag(text, Math.max(error.position, start + openTag.length));
-    }
-    kept = position;
+function readCall(text: string, { index: start }: RegExpExecArray): CallsRead {
+  const from = start + openTag.length;
+  try {
+    const { value, end, mends } = readJson(text, from, limitOf(text, from));
+    const call = readCallObject(value, { key: "arguments", ignored: [] }, from);
+    const close = endOfCall(text, end);
+    const found = { ...call, start, end: close.end, mends: [...mends, ...call.mends, ...close.mends] };
+    return { end: close.end, calls: [found], problems: [] };
+  } catch (error) {
+    if (!(error instanceof LiteralError)) throw error;
+    const end = nextTag(text, Math.max(error.position, from));
+    return { end, calls: [], problems: [{ start, end, message: `tool call: ${error.message}` }] };
   }
-  content.push(text.slice(kept));
-  return {
-    content: content.join("").trim(),
-    calls,
-    reasoning: "",
-    repairs: [],
-    error: joinProblems(problems.map((problem) => `tool call: ${problem}`)),
-  };
 }
-
-/** @throws LiteralError */
-function readCall(reader: LiteralReader): Pick<ToolCall, "name" | "arguments"> {
-  reader.skipSpace();
-  const at = reader.position;
-  const value = reader.readValue();
-  const fail = (message: string): never => {
-    throw new LiteralError(message, at);
-  };
-  if (!isObject(value)) return fail('expected a JSON object with "name" and "arguments"');
-  const { name, arguments: args = {} } = value;
-  if (typeof name !== "string") return fail('"name" must be a string');
-  const unknown = Object.keys(value).find((key) => key !== "name" && key !== "arguments");
-  if (unknown !== undefined)
-    return fail(`beside "name" and "arguments" there must be nothing, found ${JSON.stringify(unknown)}`);
-  if (!isObject(args)) return fail('"arguments" must be a JSON object');
-  return { name, arguments: args };
-}
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** @throws LiteralError when something other than a tag or the end follows the value */
-function endOfCall(reader: LiteralReader): number {
-  if (reader.take(closeTag)) return reader.position;
-  reader.skipSpace();
-  if (reader.position >= reader.text.length || reader.text.startsWith(openTag, reader.position)) return reader.position;
+function endOfCall(text: string, position: number): { readonly end: number; readonly mends: readonly string[] } {
+  const reader = new LiteralReader(text, position, "json");
+  if (reader.take(closeTag)) return { end: reader.position, mends: [] };
+  if (reader.position >= text.length || text.startsWith(openTag, reader.position))
+    return { end: reader.position, mends: [`the missing ${closeTag} was added`] };
   throw reader.error(`expected ${closeTag} after the JSON object, found ${reader.shown()}`);
+}
+
+function limitOf(text: string, from: number): number {
+  anyTag.lastIndex = from;
+  return anyTag.exec(text)?.index ?? text.length;
 }
 
 /** Past a malformed call: after its closing tag, or at the next opening one if that comes first. */
 function nextTag(text: string, from: number): number {
-  anyTag.lastIndex = from;
-  const tag = anyTag.exec(text);
-  if (tag === null) return text.length;
-  return tag[0] === closeTag ? tag.index + closeTag.length : tag.index;
+  const at = limitOf(text, from);
+  return text.startsWith(closeTag, at) ? at + closeTag.length : at;
 }

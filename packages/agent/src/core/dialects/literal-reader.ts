@@ -2,11 +2,25 @@
  * Reads one literal at a position of a text: JSON, or the literals of Python. Strict: nothing is repaired, nothing is read
  * as something else; a number that a double can't hold exactly is refused, as is a repeated key. The one liberty: Python
  * style takes JSON's spelling of true, false and null.
+ *
+ * A reader of JSON that is given a set for `mends` also reads the near misses below, where only one reading is possible, and
+ * says there which it met. Quotes inside strings, missing brackets and words outside quotes are never guessed.
  */
 import type { JsonObject } from "@rolldeck/contracts/segments";
 
 export type Json = JsonObject[string];
 export type LiteralStyle = "json" | "python";
+
+/** What small models get wrong in JSON without making its meaning doubtful. */
+export const mendRules = {
+  comma: "a comma before a closing bracket was left out",
+  quotes: "strings in single quotes were read as strings",
+  words: "True, False or None was read as true, false or null",
+  breaks: "a raw line break or tab inside a string was kept as it is",
+  escape: "an escaped single quote was read as a quote",
+  fence: "a code fence around the JSON was left out",
+} as const;
+export type Mend = (typeof mendRules)[keyof typeof mendRules];
 
 /** Says what is wrong and where; `message` is fit for the model. */
 export class LiteralError extends Error {
@@ -62,7 +76,14 @@ export class LiteralReader {
     readonly text: string,
     public position: number,
     readonly style: LiteralStyle,
+    private readonly mends: Set<string> | null = null,
   ) {}
+
+  /** Whether a near miss may be read here; what was met is said. */
+  private mend(rule: Mend): boolean {
+    this.mends?.add(rule);
+    return this.mends !== null;
+  }
 
   skipSpace(): void {
     space.lastIndex = this.position;
@@ -108,15 +129,43 @@ export class LiteralReader {
     const first = this.text[this.position];
     if (first === "{") return this.readObject(depth);
     if (first === "[") return this.readList(depth);
-    if (first === '"' || (first === "'" && this.style === "python")) return this.readString();
+    if (this.quoteHere()) return this.readString();
+    if (this.text.startsWith("```", this.position) && this.mend(mendRules.fence)) return this.readFenced(depth);
     const start = this.position;
     const digits = this.match(number);
     if (digits !== null) return this.readNumber(digits, start);
     const named = this.match(word);
-    const value = named === null ? undefined : words[this.style].get(named);
+    const value = named === null ? undefined : this.wordValue(named);
     if (value !== undefined) return value;
     this.position = start;
     throw this.error(`expected a ${this.style === "json" ? "JSON" : "literal"} value, found ${this.shown()}`);
+  }
+
+  private wordValue(named: string): boolean | null | undefined {
+    const value = words[this.style].get(named);
+    if (value !== undefined) return value;
+    const python = words.python.get(named);
+    return python !== undefined && this.mend(mendRules.words) ? python : undefined;
+  }
+
+  /** At a fence: the value inside it. */
+  private readFenced(depth: number): Json {
+    this.match(/```[a-z]*/y);
+    const value = this.readValue(depth + 1);
+    this.expect("```", "the value in a code fence");
+    return value;
+  }
+
+  private quoteHere(): boolean {
+    const first = this.text[this.position];
+    return first === '"' || (first === "'" && (this.style === "python" || this.mend(mendRules.quotes)));
+  }
+
+  /** After a comma: a closing bracket, where the style allows one there. */
+  private takeTrailing(mark: string): boolean {
+    this.skipSpace();
+    if (this.text[this.position] !== mark) return false;
+    return (this.style === "python" || this.mend(mendRules.comma)) && this.take(mark);
   }
 
   private readNumber(digits: string, start: number): number {
@@ -138,7 +187,7 @@ export class LiteralReader {
     this.position += 1;
     while (!this.take("]")) {
       if (items.length > 0) this.expect(",", "a list item");
-      if (items.length > 0 && this.style === "python" && this.take("]")) break;
+      if (items.length > 0 && this.takeTrailing("]")) break;
       items.push(this.readValue(depth + 1));
     }
     return items;
@@ -149,7 +198,7 @@ export class LiteralReader {
     this.position += 1;
     while (!this.take("}")) {
       if (entries.size > 0) this.expect(",", "a value");
-      if (entries.size > 0 && this.style === "python" && this.take("}")) break;
+      if (entries.size > 0 && this.takeTrailing("}")) break;
       const key = this.readKey();
       if (entries.has(key)) throw this.error(`the key ${JSON.stringify(key.slice(0, 64))} is given twice`);
       this.expect(":", "a key");
@@ -161,8 +210,7 @@ export class LiteralReader {
 
   private readKey(): string {
     this.skipSpace();
-    const first = this.text[this.position];
-    if (first === '"' || (first === "'" && this.style === "python")) return this.readString();
+    if (this.quoteHere()) return this.readString();
     throw this.error(`expected a key in ${this.style === "json" ? "double " : ""}quotes, found ${this.shown()}`);
   }
 
@@ -184,7 +232,7 @@ export class LiteralReader {
       else if (this.text.startsWith(quote, stop)) {
         this.position += quote.length;
         return value;
-      } else if (quote.length === 3) {
+      } else if (quote.length === 3 || (/[\n\r\t]/.test(found) && this.mend(mendRules.breaks))) {
         value += found;
         this.position += 1;
       } else
@@ -211,7 +259,8 @@ export class LiteralReader {
   /** At the backslash. */
   private readEscape(): string {
     const kind = this.text[this.position + 1] ?? "";
-    const simple = simpleEscapes[this.style].get(kind);
+    const known = simpleEscapes[this.style].get(kind);
+    const simple = known === undefined && kind === "'" && this.mend(mendRules.escape) ? "'" : known;
     if (simple !== undefined) {
       this.position += 2;
       return simple;
