@@ -1,51 +1,55 @@
 /**
  * Tool output as a model, a database and a browser can all take it. Invariants: the result is well-formed Unicode without
- * NUL or terminal escapes, at most `maxBytes` of UTF-8 long; what was cut says so, with numbers, in its place.
+ * terminal codes, NUL or other control characters than tab and line ends, at most `maxBytes` of UTF-8 long; it is cleaned
+ * before it is cut; what was cut says so, with numbers, in its place; work and memory depend on `maxBytes`, not on the output's
+ * size, but for counting its bytes.
  */
+import type { CollectedOutput } from "./collect-output.ts";
+import { cutMiddle, type TextEnds, utf8Length } from "./cut-text.ts";
+import { terminalText } from "./terminal-text.ts";
 
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what this file removes
-
-/** CSI (colours, cursor), closed OSC and other control strings, then any other escape by its final character. */
-const escapes =
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]{0,2048}(?:\u0007|\u001b\\)|[PX^_][^\u001b]{0,2048}\u001b\\|[ -/]*[0-~])?/g;
-/** C0 but tab, line feed and carriage return, and DEL. */
-const controls = /[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
-const loneSurrogates = /\p{Surrogate}/gu;
-
-/** @param maxBytes limit of the result in UTF-8 bytes, at least 64 */
-export function makeSafeOutput(output: string, maxBytes: number): string {
-  const clean = output
-    .replace(escapes, "")
-    .replaceAll("\u0000", "\u2400")
-    .replace(controls, "\ufffd")
-    .replace(loneSurrogates, "\ufffd");
-  return cutMiddle(clean, maxBytes);
+export interface SafeOutput {
+  readonly text: string;
+  /** UTF-8 bytes of the whole output as the tool gave it, when `text` is a cut version; else null. */
+  readonly wholeBytes: number | null;
+  /** `text` is not what the tool gave, letter for letter: it was cut, or cleaned. */
+  readonly changed: boolean;
 }
 
-/** Keeps head and tail: errors tend to stand at the end, what was asked for at the start. */
-function cutMiddle(text: string, maxBytes: number): string {
-  // A UTF-16 unit takes at most 3 bytes: most outputs need no encoding to be known short.
-  if (text.length * 3 <= maxBytes) return text;
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= maxBytes) return text;
-  const notice = (cut: number) => `\n[... ${cut} of ${bytes.length} bytes cut ...]\n`;
-  // The notice is ASCII and never longer than with the largest number.
-  const room = Math.max(0, maxBytes - notice(bytes.length).length);
-  const head = endOfCharacter(bytes, Math.ceil(room / 2));
-  const tail = startOfCharacter(bytes, bytes.length - Math.floor(room / 2));
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  return decoder.decode(bytes.subarray(0, head)) + notice(tail - head) + decoder.decode(bytes.subarray(tail));
+export const makeSafeOutput = (output: string | CollectedOutput, maxBytes: number): string =>
+  safeOutput(output, maxBytes).text;
+
+/** @param maxBytes limit of the result in UTF-8 bytes; below about 64 there is no room to say what was cut */
+export function safeOutput(output: string | CollectedOutput, maxBytes: number): SafeOutput {
+  const { head, tail, gapBytes, bytes } = typeof output === "string" ? endsOf(output, maxBytes) : output;
+  const clean = terminalText(head);
+  const end = tail === "" ? "" : terminalText(tail);
+  const changed = gapBytes > 0 || clean !== head || end !== tail;
+  // A UTF-16 unit takes at most 3 bytes: most outputs need no counting to be known short.
+  if (gapBytes === 0 && (clean.length + end.length) * 3 <= maxBytes)
+    return { text: clean + end, wholeBytes: null, changed };
+  const cut = cutMiddle({ head: clean, gapBytes, tail: end }, maxBytes);
+  if (cut.cutBytes === 0) return { text: cut.text, wholeBytes: null, changed };
+  // Encoded and decoded it is text of its own; a slice would keep the whole output in memory.
+  const own = new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(cut.text));
+  return { text: own, wholeBytes: bytes ?? utf8Length(head), changed: true };
 }
 
-const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+/** Cleaning takes away, so more is looked at than is shown. */
+const lookedAt = (maxBytes: number): number => Math.max(65_536, 8 * maxBytes);
+/** How far an end of text is looked at for a line to begin with. */
+const lineReach = 4096;
 
-function endOfCharacter(bytes: Uint8Array, position: number): number {
-  let end = position;
-  while (end > 0 && isContinuation(bytes[end])) end -= 1;
-  return end;
-}
-function startOfCharacter(bytes: Uint8Array, position: number): number {
-  let start = position;
-  while (start < bytes.length && isContinuation(bytes[start])) start += 1;
-  return start;
+/** The parts of an output that are worth cleaning. @returns `bytes` null where they are all of it */
+function endsOf(output: string, maxBytes: number): TextEnds & { readonly bytes: number | null } {
+  const each = lookedAt(maxBytes);
+  if (output.length <= 2 * each) return { head: output, gapBytes: 0, tail: "", bytes: null };
+  // Half a pair at a border becomes U+FFFD in the middle of what is cut.
+  const head = output.slice(0, each);
+  const rest = output.slice(output.length - each);
+  // A sequence that began before the border would leave its end behind: whole lines have none.
+  const line = rest.lastIndexOf("\n", lineReach) === -1 ? -1 : rest.indexOf("\n");
+  const tail = rest.slice(line + 1);
+  const bytes = utf8Length(output);
+  return { head, gapBytes: bytes - utf8Length(head) - utf8Length(tail), tail, bytes };
 }
