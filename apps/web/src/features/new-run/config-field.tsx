@@ -113,7 +113,7 @@ function OptionalGroup({ field, form, base }: { field: Field; form: FormState; b
         </p>
       ))}
       {on && (
-        <div className="mt-2 grid grid-cols-2 gap-x-4 gap-y-3 xl:grid-cols-3">
+        <div className="mt-2 grid grid-cols-1 md:grid-cols-2 gap-x-4 gap-y-3 xl:grid-cols-3">
           {field.fields.map((inner) => (
             <ConfigField key={pathText(inner.path)} field={inner} form={form} base={base} />
           ))}

@@ -30,7 +30,7 @@ export function FormSections({
           {section.groups.map((group) => (
             <div key={group.title || section.id}>
               {group.title && <h3 className="mb-2 border-b border-g3 pb-1 text-sm text-g7">{group.title}</h3>}
-              <div className="grid grid-cols-2 items-start gap-x-4 gap-y-3 xl:grid-cols-3">
+              <div className="grid grid-cols-1 md:grid-cols-2 items-start gap-x-4 gap-y-3 xl:grid-cols-3">
                 {group.fields.map((field) => (
                   <ConfigField key={pathText(field.path)} field={field} form={form} />
                 ))}

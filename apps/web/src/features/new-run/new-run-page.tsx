@@ -68,7 +68,7 @@ export function NewRunPage(): JSX.Element {
     warnings: check?.warnings ?? noIssues,
   });
   return (
-    <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_320px] grid-rows-[auto_minmax(0,1fr)] min-[1700px]:grid-cols-[minmax(0,1fr)_400px]">
+    <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_320px] grid-rows-[auto_minmax(0,1fr)] max-lg:block max-lg:overflow-auto min-[1700px]:grid-cols-[minmax(0,1fr)_400px]">
       <header className="col-span-2 flex min-h-14 items-center gap-3 border-b border-g3 px-4">
         <h1 className="text-xl font-semibold">New run</h1>
         {restored && (
@@ -134,7 +134,10 @@ export function NewRunPage(): JSX.Element {
           </div>
         </div>
       </div>
-      <aside aria-label="This run" className="min-h-0 overflow-auto border-l border-g3 p-4">
+      <aside
+        aria-label="This run"
+        className="min-h-0 overflow-auto border-l border-g3 p-4 max-lg:border-t max-lg:border-l-0"
+      >
         <RunRail check={parsed.error ? undefined : check} source={draft?.source ?? null} value={parsed.value} />
         <p className="mt-5 flex items-center gap-1.5 text-xs text-g7">
           <Kbd>⌘↵</Kbd> launches once; the draft is kept in this browser.

@@ -70,18 +70,22 @@ export function RunRail({
       </section>
       <section aria-label="REST" className="flex flex-col gap-1">
         <h2 className="font-semibold">Same launch, REST</h2>
-        <CodeBlock
-          label="Launch request"
-          maxHeight={220}
-          text={[
-            `curl ${origin}/api/v1/runs \\`,
-            `  -H "Authorization: Bearer $ROLLDECK_TOKEN" \\`,
-            `  -H "Content-Type: application/json" \\`,
-            `  -d @- <<'JSON'`,
-            JSON.stringify({ config: value }, null, 1),
-            "JSON",
-          ].join("\n")}
-        />
+        {value === null ? (
+          <p className="text-sm text-g7">Comes when the YAML can be read.</p>
+        ) : (
+          <CodeBlock
+            label="Launch request"
+            maxHeight={220}
+            text={[
+              `curl ${origin}/api/v1/runs \\`,
+              `  -H "Authorization: Bearer $ROLLDECK_TOKEN" \\`,
+              `  -H "Content-Type: application/json" \\`,
+              `  -d @- <<'JSON'`,
+              JSON.stringify({ config: value }, null, 1),
+              "JSON",
+            ].join("\n")}
+          />
+        )}
       </section>
     </div>
   );

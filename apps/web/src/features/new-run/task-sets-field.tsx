@@ -27,7 +27,7 @@ export function TaskSetsField({
           // biome-ignore lint/suspicious/noArrayIndexKey: a task set is its place in the list
           <fieldset key={index} className="rounded-md border border-g3 p-3 pt-2">
             <legend className="px-1 font-medium">Task set {sets.length > 1 ? index + 1 : ""}</legend>
-            <div className="grid grid-cols-2 gap-x-4 gap-y-3 xl:grid-cols-4">
+            <div className="grid grid-cols-1 md:grid-cols-2 gap-x-4 gap-y-3 xl:grid-cols-4">
               {taskSetFields.map((field) => (
                 <ConfigField key={pathText(field.path)} field={field} form={form} base={["taskSets", index]} />
               ))}

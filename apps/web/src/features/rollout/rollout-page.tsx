@@ -1,5 +1,6 @@
 "use client";
-import { type JSX, useCallback, useRef, useState } from "react";
+import { useRouter } from "next/navigation";
+import { type JSX, useCallback, useEffect, useRef, useState } from "react";
 import { problemOf } from "../../api/problem.ts";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
@@ -28,10 +29,18 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
     },
     [setView],
   );
+  const elsewhere = rollout !== undefined && rollout.runId !== runId;
+  useHome(elsewhere ? rollout.runId : null, rolloutId);
   useRolloutCrumbs(runId, rolloutId, state);
   useRolloutKeys(runId, state, goTurn, setCollapsed);
   useDeepLink(state, handle);
   if (!rollout) return <NoRollout state={state} />;
+  if (elsewhere)
+    return (
+      <EmptyState title="This rollout belongs to another run">
+        <p>It is one of {rollout.runName}; its own address opens.</p>
+      </EmptyState>
+    );
   return (
     <>
       <RolloutHeader rollout={rollout} onAttempt={(attempt) => void setView({ attempt, turn: null, tok: null })} />
@@ -52,6 +61,14 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
       </div>
     </>
   );
+}
+
+/** A rollout has one address, under its own run: any other leads there, what the link points at included. */
+function useHome(runId: string | null, rolloutId: string): void {
+  const router = useRouter();
+  useEffect(() => {
+    if (runId !== null) router.replace(`/runs/${runId}/t/${rolloutId}${window.location.search}`);
+  }, [router, runId, rolloutId]);
 }
 
 function useRolloutCrumbs(runId: string, rolloutId: string, { rollout }: RolloutView): void {

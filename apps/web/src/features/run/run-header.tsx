@@ -41,7 +41,7 @@ export function RunHeader({
   const can = (action: "pause" | "resume" | "stop") => may[action].includes(run.status);
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
-      <div className="flex items-center gap-3">
+      <div className="flex flex-wrap items-center gap-3">
         <h1 className="min-w-0 truncate text-xl font-semibold" title={run.name}>
           {run.name}
         </h1>

@@ -3,7 +3,7 @@
 import type { Timeline } from "@rolldeck/contracts/api/runs";
 import { type JSX, useId, useState } from "react";
 import { formatCount, missing } from "../../format/numbers.ts";
-import { formatClock, formatUtc } from "../../format/times.ts";
+import { formatClock, formatDuration, formatUtc } from "../../format/times.ts";
 
 const laneHeight = 84;
 const laneGap = 14;
@@ -54,12 +54,15 @@ export function TimelineLanes({ timeline, width }: { timeline: Timeline; width: 
     <div>
       <div className="num flex h-5 items-center gap-4 text-sm text-g7">
         {at === null ? (
-          <span>{formatUtc(timeline.toAt)} at the right edge</span>
+          <span>
+            {formatUtc(timeline.toAt)} at the right edge, counts are means over {formatDuration(timeline.sliceMs)}
+          </span>
         ) : (
           <>
             <span className="text-g9">
               {formatClock(new Date(from + (at / (slices - 1)) * span).toISOString()).slice(0, 10)}
             </span>
+            <span>means over {formatDuration(timeline.sliceMs)}</span>
             {near && <span>{near.label}</span>}
           </>
         )}

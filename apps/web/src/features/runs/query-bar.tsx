@@ -35,8 +35,8 @@ export function QueryBar({
     return () => clearTimeout(timer);
   }, [text, query, onQuery]);
   return (
-    <div className="flex min-w-0 flex-1 items-center gap-2">
-      <label className="flex h-8 max-w-[480px] min-w-[220px] flex-1 items-center gap-2 rounded-md border border-g4 px-2 text-g7 focus-within:border-accent">
+    <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2 max-md:basis-full">
+      <label className="flex h-8 max-w-[480px] min-w-[220px] flex-1 max-md:max-w-none items-center gap-2 rounded-md border border-g4 px-2 text-g7 focus-within:border-accent">
         <Icon name="search" size={14} />
         <span className="sr-only">Filter runs</span>
         <input
@@ -68,7 +68,7 @@ export function QueryBar({
           <Kbd>/</Kbd>
         )}
       </label>
-      <div className="flex gap-1">
+      <div className="flex gap-1 max-md:-ml-2">
         {quick.map(({ label, term }) => {
           const on = hasTerm(query, `status:${term}`);
           return (

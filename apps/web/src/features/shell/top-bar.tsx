@@ -15,7 +15,7 @@ export function TopBar({ onPalette, onSheet }: { onPalette(): void; onSheet(): v
   const [theme, setTheme] = useTheme();
   const nextTheme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "system";
   return (
-    <header className="flex h-11 shrink-0 items-center gap-3 border-b border-g3 px-4">
+    <header className="flex h-11 shrink-0 items-center gap-3 border-b border-g3 px-4 max-md:gap-1.5 max-md:px-3">
       <nav aria-label="Breadcrumb" className="flex min-w-0 flex-1 items-center gap-1.5">
         {crumbs.map((crumb, index) => (
           <Fragment key={`${crumb.label}${crumb.href ?? ""}`}>

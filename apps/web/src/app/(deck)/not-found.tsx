@@ -1,0 +1,3 @@
+import { NoPage } from "../../design/no-page.tsx";
+
+export default NoPage;
