@@ -14,6 +14,7 @@ import { createPool } from "@rolldeck/db/connect";
 import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import { connectQueue } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
+import { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import { tasks } from "@rolldeck/tasks/registry";
 import { tools } from "@rolldeck/tools/registry";
 import { pino } from "pino";
@@ -77,6 +78,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     leases,
     runs,
     tasks: parts.tasks ?? tasks,
+    openedTasks: new OpenedTasks({ tasks: parts.tasks ?? tasks, dataRoots: env.dataRoots }),
     tools: parts.tools ?? tools,
     tokenizers: new ModelTokenizers({
       resolve: (model) => resolveModel(model, env.modelRoots),

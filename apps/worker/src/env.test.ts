@@ -39,4 +39,8 @@ describe("worker environment", () => {
   test("several model roots", () => {
     expect(parseWorkerEnv({ ...database, ROLLDECK_MODEL_ROOTS: "/a:/b:" }, "/").modelRoots).toEqual(["/a", "/b"]);
   });
+  test("data roots: none unless they are named", () => {
+    expect(parseWorkerEnv(database, "/").dataRoots).toEqual([]);
+    expect(parseWorkerEnv({ ...database, ROLLDECK_DATA_ROOTS: "/a:/b" }, "/").dataRoots).toEqual(["/a", "/b"]);
+  });
 });

@@ -4,29 +4,38 @@ import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { Split, Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 
 export interface InstanceRef {
-  readonly task: string;
+  readonly config: RunConfig;
+  readonly taskSet: number;
   readonly split: Split;
   readonly instanceIndex: number;
 }
 
-/** @throws BoundaryError("infrastructure") when the server no longer has the task or the instance. */
-export function taskOf(
-  tasks: Readonly<Record<string, Task>>,
+/** @throws BoundaryError("infrastructure") when the server no longer has the task, its data set or the instance. */
+export async function taskOf(
+  tasks: Pick<OpenedTasks, "of">,
   ref: InstanceRef,
-): { readonly task: Task; readonly instance: TaskInstance } {
-  const task = Object.hasOwn(tasks, ref.task) ? tasks[ref.task] : undefined;
-  if (task === undefined) {
-    throw new BoundaryError("infrastructure", "unknown_task", `this server has no task named ${ref.task}`);
-  }
+): Promise<{ readonly task: Task; readonly instance: TaskInstance }> {
+  const task = await tasks.of(ref.config, ref.taskSet).catch((cause: unknown) => {
+    throw notThere("task_not_opened", `task set ${ref.taskSet} could not be opened`, cause);
+  });
   try {
     return { task, instance: task.instance(ref.split, ref.instanceIndex) };
   } catch (cause) {
-    const which = `instance ${ref.instanceIndex} of ${ref.task} (${ref.split})`;
-    throw new BoundaryError("infrastructure", "unknown_instance", `${which} could not be made`, { cause });
+    throw notThere(
+      "unknown_instance",
+      `instance ${ref.instanceIndex} of ${task.name} (${ref.split}) could not be made`,
+      cause,
+    );
   }
 }
+
+const notThere = (code: string, what: string, cause: unknown): BoundaryError => {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new BoundaryError("infrastructure", code, `${what}: ${why}`, { cause });
+};
 
 /** A task set's own limit wins; else the smaller of the agent's and the task's. */
 export function maxTurnsOf(config: RunConfig, taskSet: number, task: Task): number {

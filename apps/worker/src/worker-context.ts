@@ -8,6 +8,7 @@ import type { Pool } from "@rolldeck/db/connect";
 import type { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import type { StageClaim } from "@rolldeck/db/hot/renew-leases";
 import type { AnyJob } from "@rolldeck/queue/producer";
+import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Logger } from "pino";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Measures } from "./measures.ts";
@@ -34,6 +35,8 @@ export interface WorkerContext {
   readonly leases: LeaseKeeper<WorkerClaim>;
   readonly runs: Pick<RunWatch, "get" | "learn" | "now">;
   readonly tasks: Readonly<Record<string, Task>>;
+  /** The same tasks over the data sets and options that configs name. */
+  readonly openedTasks: Pick<OpenedTasks, "of" | "all">;
   readonly tools: Readonly<Record<string, Tool>>;
   readonly tokenizers: { load(model: string): Promise<Tokenizer>; contentHash(model: string): Promise<string> };
   readonly backends: ModelBackends;

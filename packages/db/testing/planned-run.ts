@@ -1,5 +1,5 @@
 /** A run that is brought on by hand-written plans, with every row made by the product's own statements. */
-import type { Action, NewLease, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { Action, NewGroup, NewLease, RunSnapshot } from "@rolldeck/contracts/plan";
 import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { reportGpuWorker, supervisedGpuWorker } from "../src/gpu-workers.ts";
@@ -9,11 +9,16 @@ import { createRun } from "../src/runs/create-run.ts";
 import { claimPrepare } from "../src/training/claim-prepare.ts";
 import { setModel } from "../src/training/set-model.ts";
 
-const tasks = { size: () => null, sandbox: () => "none" as const };
-const facts = { instanceId: (task: string, split: string, index: number) => `${task}-${split}-${index}` };
+/** Endless tasks without sandboxes. */
+export const plainTasks = async (config: RunConfig) =>
+  config.taskSets.map(() => ({ size: () => null, sandbox: "none" as const }));
+const facts = {
+  instanceId: async ({ taskSets }: RunConfig, { taskSet, split, instanceIndex }: NewGroup) =>
+    `${taskSets[taskSet]?.name}-${split}-${instanceIndex}`,
+};
 
 export async function snapshotOf(pool: pg.Pool, runId: string): Promise<RunSnapshot> {
-  const read = await readSnapshot(pool, runId, tasks);
+  const read = await readSnapshot(pool, runId, plainTasks);
   if (!read) throw new Error(`no run ${runId}`);
   return read.snapshot;
 }

@@ -2,8 +2,7 @@ import { presets } from "@rolldeck/contracts/presets";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { findTool } from "@rolldeck/tools/registry";
 import { expect, test } from "vitest";
-import { getTask, taskNames, tasks } from "./registry.ts";
-import { taskFacts } from "./task-facts.ts";
+import { taskNames, tasks } from "./registry.ts";
 
 test("every task is registered under its own name and names tools that exist", () => {
   for (const [name, task] of Object.entries(tasks)) {
@@ -16,12 +15,4 @@ test("every preset names tasks that exist", () => {
   for (const preset of Object.values(presets)) {
     for (const set of RunConfig.parse(preset.config).taskSets) expect(taskNames).toContain(set.name);
   }
-});
-
-test("facts tell size, sandbox and instance ids; an unknown task is not found", () => {
-  expect(taskFacts.size("key-chain", "train")).toBeNull();
-  expect(taskFacts.sandbox("key-chain")).toBe("none");
-  expect(taskFacts.instanceId("key-chain", "evaluate", 5)).toBe("evaluate-5");
-  expect(() => getTask("constructor")).toThrow(/no task/);
-  expect(() => taskFacts.size("nope", "train")).toThrow(/no task/);
 });

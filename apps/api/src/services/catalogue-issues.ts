@@ -65,6 +65,12 @@ function senseIssues(config: RunConfig): Issue[] {
     add("stepSource", "an evaluate run has no trainer to drive it", "use planned");
   if (config.kind === "train" && config.algorithm.groupSize === 1 && config.algorithm.advantage !== "centred")
     add("algorithm.groupSize", "a group of one has no baseline to compare with", "use at least 2");
+  if (config.model.startFrom !== null && config.model.warmStart !== null)
+    add(
+      "model.startFrom",
+      "weights come from another run or from a warm start, not from both",
+      "set one of them to null",
+    );
   for (const [at, k] of config.evaluation.passAt.entries())
     if (k > config.evaluation.samplesPerInstance)
       add(

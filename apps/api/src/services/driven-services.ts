@@ -10,6 +10,7 @@ import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
 import { rolloutMask, rowMask } from "@rolldeck/rl/mask-reasons";
 import { packTrajectory } from "@rolldeck/rl/pack-trajectory";
 import { allTokens, positionsOf } from "@rolldeck/rl/trajectory-tokens";
+import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
 import type { z } from "zod";
 import type { DrivenServices } from "../services.ts";
@@ -17,16 +18,15 @@ import type { DrivenServices } from "../services.ts";
 export interface DrivenServiceOptions {
   readonly pool: Pool;
   readonly wake: (runId: string) => Promise<void>;
-  /** Training instances of a task; null = endless, or not known here. */
-  readonly taskSize: (task: string) => number | null;
+  readonly tasks: Pick<OpenedTasks, "of">;
 }
 
-export function createDrivenServices({ pool, wake, taskSize }: DrivenServiceOptions): DrivenServices {
+export function createDrivenServices({ pool, wake, tasks }: DrivenServiceOptions): DrivenServices {
   return {
     async requestBatch({ deadlineMs, ...request }) {
       const config = await readRunConfig(pool, request.runId);
       if (!config) throw new NotFoundError("run", request.runId);
-      refuseUnknownInstances(request.instances, config, taskSize);
+      await refuseUnknownInstances(request.instances, config, tasks);
       const reply = await requestBatch(pool, { ...request, deadlineMs: deadlineMs ?? null });
       await wake(request.runId);
       return reply;
@@ -45,20 +45,22 @@ export function createDrivenServices({ pool, wake, taskSize }: DrivenServiceOpti
 }
 
 /** What the planner could never make a rollout of is refused before it is written. @throws InputError */
-function refuseUnknownInstances(
+async function refuseUnknownInstances(
   instances: readonly { readonly taskSet: number; readonly index: number }[],
   config: RunConfig,
-  taskSize: DrivenServiceOptions["taskSize"],
-): void {
-  const issues = instances.flatMap(({ taskSet, index }, at): InputIssue[] => {
+  tasks: Pick<OpenedTasks, "of">,
+): Promise<void> {
+  const issues: InputIssue[] = [];
+  for (const [at, { taskSet, index }] of instances.entries()) {
     const set = config.taskSets[taskSet];
-    const path = `instances[${at}]`;
-    if (!set) return [{ path: `${path}.taskSet`, message: `the run has ${config.taskSets.length} task sets` }];
-    const size = set.size ?? taskSize(set.name);
-    return size !== null && index >= size
-      ? [{ path: `${path}.index`, message: `${set.name} has ${size} instances` }]
-      : [];
-  });
+    if (!set) {
+      issues.push({ path: `instances[${at}].taskSet`, message: `the run has ${config.taskSets.length} task sets` });
+      continue;
+    }
+    const own = (await tasks.of(config, taskSet)).size("train");
+    const size = Math.min(set.size ?? Number.POSITIVE_INFINITY, own ?? Number.POSITIVE_INFINITY);
+    if (index >= size) issues.push({ path: `instances[${at}].index`, message: `${set.name} has ${size} instances` });
+  }
   if (issues.length > 0) throw new InputError(issues.slice(0, 50));
 }
 

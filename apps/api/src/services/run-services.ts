@@ -14,6 +14,8 @@ import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
 import { readTimeline } from "@rolldeck/db/reads/read-timeline";
 import { createRun } from "@rolldeck/db/runs/create-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
+import { readConfig } from "@rolldeck/db/runs/read-config";
+import { newestCheckpoint } from "@rolldeck/db/training/checkpoints";
 import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
 import type { RunServices } from "../services.ts";
@@ -44,6 +46,7 @@ export function createRunServices(options: RunServiceOptions): RunServices {
       if (!check.config)
         throw new InputError(check.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? undefined })));
       await checkBaseline(pool, check.config);
+      await checkStart(pool, check.config);
       const { runId } = await createRun(pool, { config: check.config });
       await wake(runId);
       return { runId };
@@ -84,6 +87,22 @@ async function checkBaseline(pool: Pool, { evaluation: { baseline } }: RunConfig
     throw error;
   });
   if (found.evaluations.length === 0) throw refuse(`run ${baseline} has no evaluation to compare with`);
+}
+
+/** @throws InputError when the config begins with weights that are not there, or with another model's */
+async function checkStart(pool: Pool, { model: { startFrom, name } }: RunConfig): Promise<void> {
+  if (startFrom === null) return;
+  const refuse = (field: string, message: string, fix: string) =>
+    new InputError([{ path: `model.startFrom${field}`, message, fix }]);
+  const other = await readConfig(pool, startFrom.run).catch((error: unknown) => {
+    if (error instanceof NotFoundError) throw refuse(".run", `there is no run ${startFrom.run}`, "name a run");
+    throw error;
+  });
+  if (other.model.name !== name)
+    throw refuse(".run", `run ${startFrom.run} trains ${other.model.name}, not ${name}`, "use that model's name");
+  const found = await newestCheckpoint(pool, startFrom.run, startFrom.version ?? undefined);
+  if (found === null || (startFrom.version !== null && found.version !== startFrom.version))
+    throw refuse(".version", `run ${startFrom.run} has no such checkpoint`, "see its Checkpoints tab");
 }
 
 /** Evaluations in one answer. */

@@ -12,7 +12,8 @@ type Opener = Pick<OpenedTasks, "of">;
 export async function withOpenedTasks(check: ConfigCheck, tasks: Opener): Promise<ConfigCheck> {
   if (check.config === null) return check;
   const issues: Issue[] = [];
-  for (const taskSet of check.config.taskSets.keys()) issues.push(...(await taskSetIssues(check.config, taskSet, tasks)));
+  for (const taskSet of check.config.taskSets.keys())
+    issues.push(...(await taskSetIssues(check.config, taskSet, tasks)));
   return issues.length === 0 ? check : { ...check, ok: false, config: null, issues, estimate: null };
 }
 
@@ -20,7 +21,9 @@ async function taskSetIssues(config: RunConfig, taskSet: number, tasks: Opener):
   try {
     const task = await tasks.of(config, taskSet);
     const empty = (split: "train" | "evaluate", message: string): Issue[] =>
-      task.size(split) === 0 ? [{ path: `taskSets[${taskSet}].dataset`, message, fix: "name a data set that has some" }] : [];
+      task.size(split) === 0
+        ? [{ path: `taskSets[${taskSet}].dataset`, message, fix: "name a data set that has some" }]
+        : [];
     return [
       ...(config.kind === "train" ? empty("train", "there are no training rows") : []),
       ...(config.evaluation.samples > 0 ? empty("evaluate", "there are no held-out rows for evaluation.samples") : []),

@@ -191,6 +191,7 @@ function serverEnv(parts: {
     ROLLDECK_PORT: String(parts.port),
     ROLLDECK_WEB_URL: `http://127.0.0.1:${parts.webPort}`,
     ROLLDECK_MODEL_ROOTS: parts.modelRoots,
+    ROLLDECK_DATA_ROOTS: process.env.ROLLDECK_DATA_ROOTS ?? path.join(parts.dataFolder, "datasets"),
   };
   if (parts.options.redisUrl !== undefined) env.ROLLDECK_REDIS_URL = parts.options.redisUrl;
   // A GPU worker of the operator's own wins over the one that this process starts.

@@ -15,7 +15,7 @@ import type { WorkerContext } from "../worker-context.ts";
 
 export function evaluateStage(context: WorkerContext, job: StageJob): Promise<void> {
   return stageJob(context, job, async (claimed, signal) => {
-    const { task, instance } = taskOf(context.tasks, claimed);
+    const { task, instance } = await taskOf(context.openedTasks, claimed);
     const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
     const { ending, rollout } = finishedRollout(claimed, trajectory);
     const verdict = await grade(task, instance, rollout, signal);

@@ -7,7 +7,7 @@ import type { WorkerContext } from "../worker-context.ts";
 
 export function initStage(context: WorkerContext, job: StageJob): Promise<void> {
   return stageJob(context, job, async (claimed) => {
-    const { task } = taskOf(context.tasks, claimed);
+    const { task } = await taskOf(context.openedTasks, claimed);
     if (task.sandbox !== "none") {
       throw new BoundaryError(
         "sandbox",

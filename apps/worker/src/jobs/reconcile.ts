@@ -3,10 +3,12 @@
  * reconcilers of one run do no harm: the row that moved first wins and the other's action is refused.
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
 import { applyActions, type InstanceFacts } from "@rolldeck/db/reconcile/apply-actions";
 import { readDemands, readGrants, writeGrants } from "@rolldeck/db/reconcile/pools";
-import { readSnapshot, type TaskFacts } from "@rolldeck/db/reconcile/read-snapshot";
+import { readSnapshot } from "@rolldeck/db/reconcile/read-snapshot";
+import { moveRun } from "@rolldeck/db/runs/move-run";
 import { markHandled } from "@rolldeck/db/runs/wake";
 import { plan } from "@rolldeck/dispatch/plan";
 import { share } from "@rolldeck/dispatch/share";
@@ -45,7 +47,9 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
   const timed = context.measures.planSeconds.startTimer();
   await reconcilePools(context);
   // The wake is read with the snapshot: what rises after it is another round's business.
-  const read = await readSnapshot(context.pool, runId, taskFacts(context));
+  const read = await readSnapshot(context.pool, runId, (config) => context.openedTasks.all(config)).catch(
+    (error: unknown) => failWithoutTasks(context, runId, error),
+  );
   if (read === null) return false;
   const { snapshot, wake } = read;
   const grants = await readGrants(context.pool, runId);
@@ -62,8 +66,8 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
 
 /** Shares every pool among the runs that want it; whose grant rose is woken by the write. */
 export async function reconcilePools(context: WorkerContext): Promise<void> {
-  const facts = taskFacts(context);
-  const demands = await readDemands(context.pool, (task) => facts.sandbox(task) !== "none");
+  const sandbox = (name: string) => (Object.hasOwn(context.tasks, name) ? context.tasks[name]?.sandbox : "none");
+  const demands = await readDemands(context.pool, (task) => sandbox(task) !== "none");
   const grants = demands.map(({ pool, demands: wishes }) => ({
     resource: pool.resource,
     granted: share(pool.size, [...wishes]),
@@ -80,14 +84,19 @@ async function beforeSteps(context: WorkerContext, snapshot: RunSnapshot, action
   }
 }
 
-function taskFacts(context: WorkerContext): TaskFacts {
-  const task = (name: string) => (Object.hasOwn(context.tasks, name) ? context.tasks[name] : undefined);
-  return {
-    size: (name, split) => task(name)?.size(split) ?? null,
-    sandbox: (name) => task(name)?.sandbox ?? "none",
-  };
+/** A run whose task sets can't be opened (any more) would wait for ever: it ends and says why. */
+async function failWithoutTasks(context: WorkerContext, runId: string, error: unknown): Promise<null> {
+  if (!(error instanceof InputError || (error instanceof NotFoundError && error.kind === "task"))) throw error;
+  context.log.warn({ runId, err: error }, "the run's tasks can't be opened");
+  try {
+    await moveRun(context.pool, runId, "failed", error.message);
+  } catch (refusal) {
+    // It ended meanwhile.
+    if (!(refusal instanceof ConflictError)) throw refusal;
+  }
+  return null;
 }
 
 const instanceFacts = (context: WorkerContext): InstanceFacts => ({
-  instanceId: (task, split, instanceIndex) => taskOf(context.tasks, { task, split, instanceIndex }).instance.instanceId,
+  instanceId: async (config, group) => (await taskOf(context.openedTasks, { config, ...group })).instance.instanceId,
 });

@@ -23,7 +23,7 @@ const maxAwayMs = 900_000;
 
 export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
   return stageJob(context, job, async (claimed, signal) => {
-    const { task, instance } = taskOf(context.tasks, claimed);
+    const { task, instance } = await taskOf(context.openedTasks, claimed);
     const tools = taskTools(context.tools, task);
     const resume = await earlierTurns(context, job, claimed, tools);
     const spec: RolloutSpec = {

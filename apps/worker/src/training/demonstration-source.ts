@@ -26,7 +26,7 @@ const seedStride = 1_000_003;
 /** @throws InputError when no task of the run has demonstrations */
 export async function demonstrationSource(context: WorkerContext, config: RunConfig): Promise<DemonstrationSource> {
   const spec = config.model.warmStart;
-  const shares = demonstrators(context, config);
+  const shares = await demonstrators(context, config);
   if (spec === null || shares.length === 0) {
     throw new InputError([{ path: "model.warmStart", message: "none of the run's tasks has demonstrations" }]);
   }
@@ -66,11 +66,14 @@ export async function demonstrationSource(context: WorkerContext, config: RunCon
 export const warmStartName = (source: DemonstrationSource): string => `warm-${source.contentHash.slice(0, 24)}`;
 
 /** Tasks with demonstrations and their share by weight. */
-function demonstrators(context: WorkerContext, config: RunConfig): { readonly task: Task; readonly share: number }[] {
-  const sets = config.taskSets.flatMap(({ name, weight }) => {
-    const task = Object.hasOwn(context.tasks, name) ? context.tasks[name] : undefined;
-    return task?.demonstrations === undefined ? [] : [{ task, weight }];
-  });
+async function demonstrators(
+  context: WorkerContext,
+  config: RunConfig,
+): Promise<{ readonly task: Task; readonly share: number }[]> {
+  const tasks = await context.openedTasks.all(config);
+  const sets = tasks.flatMap((task, taskSet) =>
+    task.demonstrations === undefined ? [] : [{ task, weight: config.taskSets[taskSet]?.weight ?? 1 }],
+  );
   const total = sets.reduce((sum, { weight }) => sum + weight, 0);
   return sets.map(({ task, weight }) => ({ task, share: weight / total }));
 }

@@ -4,12 +4,12 @@
  * leave free leases, steps that end make room for the next, admissions spend what is free, and the run itself moves last.
  */
 import type { JobName, JobPayload } from "@rolldeck/contracts/jobs";
-import type { Action, RolloutSnapshot, RunSnapshot } from "@rolldeck/contracts/plan";
-import type { Split } from "@rolldeck/contracts/ports/task";
+import type { Action, NewGroup, RolloutSnapshot, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { asBoundaryError, isCollision } from "../database-error.ts";
 import { type Admission, admitRollouts } from "../hot/admit-rollouts.ts";
-import { createStep } from "../hot/create-step.ts";
+import { createStep, type NewStep } from "../hot/create-step.ts";
 import { moveRollouts, type PlannedMove } from "../hot/move-rollouts.ts";
 import { moveStep, redeliverUpdate } from "../hot/move-step.ts";
 import { moveRunFrom } from "../runs/move-run.ts";
@@ -19,7 +19,7 @@ import { queuePrepare } from "../training/queue-prepare.ts";
 
 export type QueuedJob = { [N in JobName]: { readonly name: N; readonly payload: JobPayload<N> } }[JobName];
 export interface InstanceFacts {
-  instanceId(task: string, split: Split, index: number): string;
+  instanceId(config: RunConfig, group: NewGroup): Promise<string>;
 }
 export interface Applied {
   /** To be enqueued now that the rows are committed. */
@@ -137,10 +137,11 @@ async function newSteps(
 ): Promise<Outcome> {
   let applied = 0;
   for (const action of asked) {
-    const groups = action.groups.map((group) => {
+    const groups: NewStep["groups"][number][] = [];
+    for (const group of action.groups) {
       const task = config.taskSets[group.taskSet]?.name ?? "";
-      return { ...group, task, instanceId: facts.instanceId(task, group.split, group.instanceIndex) };
-    });
+      groups.push({ ...group, task, instanceId: await facts.instanceId(config, group) });
+    }
     if (await createStep(pool, { ...action, runId, status, seed: config.seed, groups })) applied += 1;
   }
   return { jobs: [], applied };

@@ -1,7 +1,7 @@
 import type { NewLease } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { act, admitAll, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
+import { act, admitAll, plainTasks, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
 import { createTestDatabase } from "../../testing/postgres.ts";
 import { BatchWriter } from "../hot/batch-writer.ts";
 import { claimStage } from "../hot/claim-stage.ts";
@@ -72,7 +72,7 @@ test("demands and grants: what is granted bounds the run, and a risen grant wake
   expect((await readGrants(own.pool, runId)).initSlot).toBe(512);
   await writeGrants(own.pool, [{ resource: "initSlot", granted: new Map([[runId, 3]]) }]);
   expect((await readGrants(own.pool, runId)).initSlot).toBe(3);
-  const wake = async () => (await readSnapshot(own.pool, runId, { size: () => null, sandbox: () => "none" }))?.wake;
+  const wake = async () => (await readSnapshot(own.pool, runId, plainTasks))?.wake;
   const before = await wake();
   await writeGrants(own.pool, [{ resource: "initSlot", granted: new Map([[runId, 2]]) }]);
   expect(await wake()).toBe(before);

@@ -3,17 +3,20 @@ import { endingNames } from "@rolldeck/contracts/endings";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "@rolldeck/contracts/lifecycle";
 import { type ResourceCounts, type RolloutSnapshot, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
 import type { Split } from "@rolldeck/contracts/ports/task";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { z } from "zod";
 import { supervisedGpuWorker } from "../gpu-workers.ts";
 import { keepConfig } from "../runs/read-config.ts";
 
-/** What the snapshot needs to know of tasks; the worker gives its registry. */
-export interface TaskFacts {
+/** What the snapshot needs to know of a task set. */
+export interface TaskSetFacts {
   /** Instances of a split; null = endless. */
-  size(task: string, split: Split): number | null;
-  sandbox(task: string): "none" | "process" | "image";
+  size(split: Split): number | null;
+  readonly sandbox: "none" | "process" | "image";
 }
+/** Of each of the config's task sets, in their order; the worker opens them. */
+export type TaskFacts = (config: RunConfig) => Promise<readonly TaskSetFacts[]>;
 
 /** Steps that are over and still shown to the planner, of each purpose: it asks what came last. */
 const recentSteps = 16;
@@ -21,7 +24,7 @@ const recentSteps = 16;
 const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8`;
 
 const runSql = `
-select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures,
+select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures, r.prepare_refusal,
   ${ms("r.prepare_lease_until")} as prepare_lease_until, ${ms("r.started_at")} as started_at, r.sampled_tokens::float8 as sampled_tokens,
   ${ms("r.trainer_lease_until")} as trainer_lease_until,
   (select g.boot_id from gpu_workers g
@@ -60,6 +63,7 @@ const RunRow = z.object({
   serving_version: z.int().nullable(),
   model_boot_id: z.string().nullable(),
   prepare_failures: z.int(),
+  prepare_refusal: z.string().nullable(),
   prepare_lease_until: time,
   started_at: time,
   sampled_tokens: z.number(),
@@ -127,11 +131,17 @@ export async function readSnapshot(
   const run = RunRow.parse(found.rows[0]);
   const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [runId] });
   const rollouts = z.array(RolloutRow).parse(rows).map(rolloutOf);
-  return { snapshot: snapshotOf(runId, run, rollouts, tasks), wake: run.wake };
+  const config = keepConfig(runId, run.config);
+  return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), wake: run.wake };
 }
 
-function snapshotOf(runId: string, run: RunRow, rollouts: readonly RolloutSnapshot[], tasks: TaskFacts): RunSnapshot {
-  const config = keepConfig(runId, run.config);
+function snapshotOf(
+  runId: string,
+  run: RunRow & { readonly config: RunConfig },
+  rollouts: readonly RolloutSnapshot[],
+  tasks: readonly TaskSetFacts[],
+): RunSnapshot {
+  const { config } = run;
   return {
     now: run.now,
     runId,
@@ -142,13 +152,14 @@ function snapshotOf(runId: string, run: RunRow, rollouts: readonly RolloutSnapsh
     backendBootId: run.backend_boot_id,
     prepareLeaseUntil: run.prepare_lease_until,
     prepareFailures: run.prepare_failures,
+    prepareRefusal: run.prepare_refusal,
     startedAt: run.started_at,
     sampledTokens: run.sampled_tokens,
-    taskSizes: config.taskSets.map(({ name, size }) => ({
-      train: smaller(tasks.size(name, "train"), size),
-      evaluate: tasks.size(name, "evaluate"),
+    taskSizes: tasks.map((task, taskSet) => ({
+      train: smaller(task.size("train"), config.taskSets[taskSet]?.size ?? null),
+      evaluate: task.size("evaluate"),
     })),
-    taskSandboxes: config.taskSets.map(({ name }) => tasks.sandbox(name)),
+    taskSandboxes: tasks.map(({ sandbox }) => sandbox),
     steps: run.steps,
     rollouts,
     batchRequests: run.batches.map(({ request, ...batch }) => ({

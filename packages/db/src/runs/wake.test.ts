@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { act, admitAll, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
+import { act, admitAll, plainTasks, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
 import { createTestDatabase } from "../../testing/postgres.ts";
 import { readSnapshot } from "../reconcile/read-snapshot.ts";
 import { markHandled, runsBehind, wakeRun } from "./wake.ts";
@@ -7,9 +7,8 @@ import { markHandled, runsBehind, wakeRun } from "./wake.ts";
 test("a run is behind by an unhandled wake, a due timer or a past lease, and only then", async () => {
   const own = await createTestDatabase();
   const { runId } = await startPlannedRun(own.pool, { groups: 1, groupSize: 1 });
-  const tasks = { size: () => null, sandbox: () => "none" as const };
   const handle = async (wakeAt: number | null) =>
-    markHandled(own.pool, runId, (await readSnapshot(own.pool, runId, tasks))?.wake ?? 0, wakeAt);
+    markHandled(own.pool, runId, (await readSnapshot(own.pool, runId, plainTasks))?.wake ?? 0, wakeAt);
   await handle(null);
   expect(await runsBehind(own.pool)).toEqual([]);
   await wakeRun(own.pool, runId);
