@@ -107,8 +107,11 @@ export class Bm25Index {
     for (const term of this.#known(query)) this.#score(term, touched);
     const best: Hit[] = [];
     for (const position of touched) {
-      keepBest(best, { position, score: this.#scores[position] ?? 0 }, limit);
+      const score = this.#scores[position] ?? 0;
       this.#scores[position] = 0;
+      const worst = best.length < limit ? undefined : best[limit - 1];
+      // Most texts that share a common word are no match for the best: they cost a comparison.
+      if (worst === undefined || score >= worst.score) keepBest(best, { position, score }, limit);
     }
     return best;
   }

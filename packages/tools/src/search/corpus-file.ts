@@ -15,7 +15,7 @@ export interface CorpusLimits {
   readonly bytes: number;
   readonly documents: number;
 }
-/** The text and its index are held in memory, about six times the file; what is larger belongs into a search server. */
+/** Text and index are held in memory, about five times the file, after some 20 s of CPU; what is larger belongs into a search server. */
 export const corpusLimits: CorpusLimits = { bytes: 128 * 1024 * 1024, documents: 1_000_000 };
 
 const ContentsLine = z
