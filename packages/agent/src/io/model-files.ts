@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 
-const AddedToken = z.looseObject({ id: z.int().min(0), content: z.string(), special: z.boolean().default(false) });
+const AddedToken = z.looseObject({
+  id: z.int().min(0),
+  content: z.string(),
+  special: z.boolean().default(false),
+  lstrip: z.boolean().nullish(),
+  rstrip: z.boolean().nullish(),
+});
 const TokenizerFile = z.looseObject({
   added_tokens: z.array(AddedToken).default([]),
   decoder: z.looseObject({ type: z.string() }).nullish(),
@@ -41,15 +47,19 @@ export interface ModelFiles {
   readonly stopTokens: readonly number[];
 }
 
-/** @throws BoundaryError("infrastructure") that names the file which is missing or wrong */
-export async function readModelFiles(folder: string): Promise<ModelFiles> {
+/**
+ * @param template stands in for the folder's own chat template
+ * @throws BoundaryError("infrastructure") that names the file which is missing or wrong
+ */
+export async function readModelFiles(folder: string, template?: string): Promise<ModelFiles> {
   const tokenizer = await readJson(folder, "tokenizer.json", TokenizerFile);
   if (tokenizer === null) throw broken("tokenizer.json", "is missing");
   const config =
     (await readJson(folder, "tokenizer_config.json", TokenizerConfigFile)) ?? TokenizerConfigFile.parse({});
   const model = (await readJson(folder, "config.json", ModelConfigFile)) ?? {};
   const generation = (await readJson(folder, "generation_config.json", ModelConfigFile)) ?? {};
-  const chatTemplate = (await readText(folder, "chat_template.jinja")) ?? config.chat_template ?? null;
+  const own = template ?? (await readText(folder, "chat_template.jinja"));
+  const chatTemplate = own ?? config.chat_template ?? null;
   if (chatTemplate === null)
     throw broken("chat_template.jinja", "is missing, and tokenizer_config.json has no chat_template");
   const named = tokenizer.added_tokens.filter((token) => token.content === config.eos_token).map((token) => token.id);
@@ -59,10 +69,21 @@ export async function readModelFiles(folder: string): Promise<ModelFiles> {
     tokenizer,
     config,
     chatTemplate,
-    templateVariables: { bos_token: config.bos_token ?? "", eos_token: config.eos_token ?? "" },
+    templateVariables: tokenNames(config),
     byteLevel: JSON.stringify(tokenizer.decoder ?? null).includes('"ByteLevel"'),
     vocabSize: model.vocab_size ?? null,
     stopTokens,
+  };
+}
+
+/** Templates always get the first two; the others only where the model has them. */
+function tokenNames(config: z.infer<typeof TokenizerConfigFile>): Record<string, string> {
+  const { bos_token: bos, eos_token: eos, pad_token: pad, unk_token: unk } = config;
+  return {
+    bos_token: bos ?? "",
+    eos_token: eos ?? "",
+    ...(pad === null ? {} : { pad_token: pad }),
+    ...(unk === null ? {} : { unk_token: unk }),
   };
 }
 

@@ -1,0 +1,151 @@
+/**
+ * How Python and Jinja show, compare and trim the values that chat templates work with. Templates are written for Python's Jinja;
+ * where the JavaScript engine does otherwise (strip with an argument, True, None, equality, numbers in JSON) these functions stand in.
+ * A value is what the engine unwraps for functions: a string, number, boolean, null, undefined, or an array or map of engine values.
+ */
+
+/** The engine's own wrapper around a value inside a list or a map. */
+interface Wrapped {
+  readonly type: string;
+  readonly value: unknown;
+}
+const isWrapped = (value: unknown): value is Wrapped =>
+  typeof value === "object" && value !== null && "type" in value && "value" in value && !(value instanceof Map);
+const unwrap = (value: unknown): unknown => (isWrapped(value) ? value.value : value);
+
+/** What Python's `str.strip()` takes away. */
+const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
+const leadingSpace = new RegExp(`^${space}+`);
+const trailingSpace = new RegExp(`${space}+$`);
+
+/** `str.strip(chars)`, `lstrip` and `rstrip`. @throws RangeError when the value is no string */
+export function strip(value: unknown, chars: unknown, sides: "both" | "left" | "right"): string {
+  if (typeof value !== "string") throw new RangeError("strip needs a string");
+  const left = sides !== "right";
+  const right = sides !== "left";
+  if (typeof chars !== "string") {
+    const cut = left ? value.replace(leadingSpace, "") : value;
+    return right ? cut.replace(trailingSpace, "") : cut;
+  }
+  const set = new Set(chars);
+  const letters = [...value];
+  let start = 0;
+  let end = letters.length;
+  while (left && start < end && set.has(letters[start] ?? "")) start += 1;
+  while (right && end > start && set.has(letters[end - 1] ?? "")) end -= 1;
+  return letters.slice(start, end).join("");
+}
+
+/** `str(value)`: what an expression prints. */
+export function str(value: unknown): string {
+  const plain = unwrap(value);
+  return typeof plain === "string" ? plain : repr(value);
+}
+
+function repr(value: unknown): string {
+  const plain = unwrap(value);
+  if (plain === undefined) return "";
+  if (plain === null) return "None";
+  if (typeof plain === "boolean") return plain ? "True" : "False";
+  if (typeof plain === "number") return numberText(plain);
+  if (typeof plain === "string") return quote(plain);
+  if (plain instanceof Map) return `{${[...plain].map(([key, item]) => `${repr(key)}: ${repr(item)}`).join(", ")}}`;
+  if (Array.isArray(plain)) return `[${plain.map(repr).join(", ")}]`;
+  throw new RangeError(`a template can't print a ${typeof plain}`);
+}
+
+const named: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
+const hidden = /[\\\p{Cc}]/gu;
+
+/** A string as Python writes it in a list: single quotes unless it holds only those. */
+function quote(text: string): string {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const escaped = text.replace(
+    hidden,
+    (character) => named[character] ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+  return mark + (mark === "'" ? escaped.replaceAll("'", "\\'") : escaped) + mark;
+}
+
+/** Python turns to an exponent below 1e-4 and gives it two digits. */
+function numberText(value: number): string {
+  if (Object.is(value, -0)) return "-0.0";
+  if (value === 0 || Number.isInteger(value) || Math.abs(value) >= 1e-4) return String(value);
+  return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+/** Jinja's `==`. Only undefined equals undefined; True is 1. */
+export function equal(one: unknown, other: unknown): boolean {
+  const [a, b] = [unwrap(one), unwrap(other)];
+  if (a instanceof Map && b instanceof Map)
+    return a.size === b.size && [...a].every(([key, item]) => b.has(key) && equal(item, b.get(key)));
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, index) => equal(item, b[index]));
+  return numeric(a) === numeric(b);
+}
+const numeric = (value: unknown): unknown => (typeof value === "boolean" ? Number(value) : value);
+
+/** `len(value)`: characters of a string, items of anything else. @throws RangeError */
+export function length(value: unknown): number {
+  if (typeof value === "string") return [...value].length;
+  if (value instanceof Map) return value.size;
+  if (Array.isArray(value)) return value.length;
+  if (value === undefined) return 0;
+  throw new RangeError("length needs a string, a list or a map");
+}
+
+export interface JsonStyle {
+  readonly ensureAscii: boolean;
+  readonly indent: number | null;
+  readonly separators: readonly [string, string] | null;
+  readonly sortKeys: boolean;
+}
+
+/** `json.dumps` as the `tojson` filter of chat templates calls it. @throws RangeError for what JSON can't hold */
+export function toJson(value: unknown, style: JsonStyle, depth = 0): string {
+  const plain = unwrap(value);
+  if (plain === null) return "null";
+  if (typeof plain === "boolean") return String(plain);
+  if (typeof plain === "number") return numberText(plain);
+  if (typeof plain === "string") return jsonString(plain, style.ensureAscii);
+  if (Array.isArray(plain))
+    return bracket(
+      "[]",
+      plain.map((item) => toJson(item, style, depth + 1)),
+      style,
+      depth,
+    );
+  if (!(plain instanceof Map)) throw new RangeError("an undefined value is not JSON");
+  const entries = [...plain.entries()];
+  if (style.sortKeys) entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  const colon = style.separators?.[1] ?? ": ";
+  const items = entries.map(
+    ([key, item]) => jsonString(String(key), style.ensureAscii) + colon + toJson(item, style, depth + 1),
+  );
+  return bracket("{}", items, style, depth);
+}
+
+function bracket(
+  ends: "[]" | "{}",
+  items: readonly string[],
+  { indent, separators }: JsonStyle,
+  depth: number,
+): string {
+  if (items.length === 0) return ends;
+  const comma = separators?.[0] ?? (indent === null ? ", " : ",");
+  if (indent === null) return ends[0] + items.join(comma) + ends[1];
+  const line = `\n${" ".repeat(indent * (depth + 1))}`;
+  return `${ends[0]}${line}${items.join(comma + line)}\n${" ".repeat(indent * depth)}${ends[1]}`;
+}
+
+// Surrogates stay as they are: half of one may be the mark that guards a special token's name.
+const jsonEscapes = /["\\\p{Cc}]/gu;
+function jsonString(text: string, ensureAscii: boolean): string {
+  const escaped = text.replace(jsonEscapes, (character) =>
+    character > "\u001f" && character !== '"' && character !== "\\"
+      ? character
+      : JSON.stringify(character).slice(1, -1),
+  );
+  if (!ensureAscii) return `"${escaped}"`;
+  return `"${escaped.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+}
