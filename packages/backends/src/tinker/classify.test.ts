@@ -1,6 +1,6 @@
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import { describe, expect, test } from "vitest";
-import { classify, parseRetryAfter } from "./classify.ts";
+import { classify } from "./classify.ts";
 
 const now = Date.parse("2026-11-29T12:00:00Z");
 const answer = (status: number, body: unknown = {}, retryAfter?: string) =>
@@ -73,18 +73,4 @@ describe("what an answer means", () => {
     const result = answer(422, { detail: [{ loc: ["body", "seq_id"], msg: "missing" }] });
     expect(result.is === "failed" && result.error.message).toContain("seq_id");
   });
-});
-
-test.each([
-  ["4", 4000],
-  ["0", 0],
-  ["1209600", 1_209_600_000],
-  ["Sun, 29 Nov 2026 12:00:06 GMT", 6000],
-  ["Sun, 29 Nov 2026 11:59:00 GMT", 0],
-  ["-1", null],
-  ["abc", null],
-  ["", null],
-  [undefined, null],
-])("Retry-After %j is %j ms", (value, expected) => {
-  expect(parseRetryAfter(value, now)).toBe(expected);
 });

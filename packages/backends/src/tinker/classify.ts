@@ -1,6 +1,7 @@
 /** What an HTTP answer of a Tinker server means for whoever asked. Pure: the one place that reads statuses. */
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import { FutureFailure, TryAgain, WorkerError } from "@rolldeck/contracts/wire/tinker";
+import { parseRetryAfter } from "../resilient/retry-after.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -94,14 +95,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Seconds or an HTTP date. @returns milliseconds from now, null when absent, negative or unreadable */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
-  if (value === undefined) return null;
-  const trimmed = value.trim();
-  if (/^\d+(\.\d+)?$/.test(trimmed)) return Number(trimmed) * 1000;
-  // Date.parse also takes things like "-1": only real dates, which name a day.
-  const date = /[a-z]{3}/i.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
-  return Number.isNaN(date) ? null : Math.max(0, date - nowMs);
 }

@@ -87,7 +87,7 @@ async function inSession<T>(
 }
 
 async function workerInfo(http: TinkerHttp, signal: AbortSignal | undefined): Promise<BackendInfo> {
-  const json = await http.json({ method: "GET", path: "/ext/v1/info", signal, outageMs: 0 });
+  const json = await http.json({ method: "GET", path: "/ext/v1/info", signal, outageMs: 0, probe: true });
   const info = parseReply(WorkerInfo, json, "info");
   return {
     bootId: info.boot_id,
@@ -111,7 +111,7 @@ async function serverInfo(
   const path = "/api/v1/get_server_capabilities";
   const { supported_models } = parseReply(
     Capabilities,
-    await http.json({ method: "GET", path, signal, outageMs: 0 }),
+    await http.json({ method: "GET", path, signal, outageMs: 0, probe: true }),
     path,
   );
   return {

@@ -2,7 +2,8 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { FutureReply } from "@rolldeck/contracts/wire/tinker";
 import { z } from "zod";
-import { type Call, pause, type TinkerHttp } from "./http.ts";
+import { pause } from "../resilient/deadline.ts";
+import type { Call, TinkerHttp } from "./http.ts";
 import { parseReply } from "./parse-reply.ts";
 
 /** A server may hold a poll open; past this it is asked anew. */
@@ -15,7 +16,7 @@ const MetadataOnly = z.object({ status: z.literal("complete_metadata") });
 export interface FutureCall {
   /** `/api/v1/optim_step` */
   readonly path: string;
-  readonly body: string;
+  readonly body: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly outageMs: number;

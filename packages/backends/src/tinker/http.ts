@@ -8,9 +8,11 @@
  * - A failing server is asked again for `outageMs` in a row at most; a forbidden time (Retry-After) longer than the cap fails at
  *   once, so that nobody waits silently for days.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import { errors, Pool } from "undici";
+import { errors } from "undici";
+import { KeptAliveServer } from "../http/kept-alive-server.ts";
+import { ResilientCalls } from "../resilient/resilient-calls.ts";
+import type { RetryPolicy, Try } from "../resilient/retry-policy.ts";
 import { type Answer, classify } from "./classify.ts";
 
 export interface HttpOptions {
@@ -25,8 +27,8 @@ export interface Call {
   readonly method: "GET" | "POST" | "DELETE";
   /** From the root: `/api/v1/asample`. */
   readonly path: string;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON, as text or as bytes. */
+  readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   /** How long failures in a row are waited out, milliseconds; 0 = the first one is final. */
@@ -35,49 +37,52 @@ export interface Call {
   readonly answerWithinMs?: number;
   /** A poll that the server may hold open: no answer within this means "not ready yet". */
   readonly pollWithinMs?: number;
+  /** Looks whether the server is there: never held back because others found it away. */
+  readonly probe?: boolean;
 }
 /** What a call ends with once retries are over. */
 export type Settled = Extract<Answer, { is: "done" | "pending" | "lost" }>;
 
-const maxBackoffMs = 30_000;
 /** A server that asks for more patience than this is reported instead of obeyed. */
 export const maxRetryAfterMs = 60_000;
 
+const policy: RetryPolicy = {
+  maxTries: Number.POSITIVE_INFINITY,
+  tryMs: null,
+  totalMs: null,
+  outageMs: 0,
+  firstPauseMs: 100,
+  maxPauseMs: 30_000,
+  maxRetryAfterMs,
+};
+/** Short windows: a model server that restarts is to be found again at once. */
+const breaker = { threshold: 8, openMs: 500, maxOpenMs: 2_000 };
+
 export class TinkerHttp {
-  readonly #pool: Pool;
-  readonly #prefix: string;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #backoffMs: number;
+  readonly #server: KeptAliveServer;
+  readonly #calls: ResilientCalls<{ readonly name: string }>;
 
   constructor(options: HttpOptions) {
-    const url = new URL(options.url);
-    this.#prefix = url.pathname.replace(/\/+$/, "");
-    this.#headers = options.apiKey === null ? {} : { "x-api-key": options.apiKey };
-    this.#backoffMs = options.backoffMs ?? 100;
-    this.#pool = new Pool(url.origin, {
-      connections: options.maxConnections ?? 1024,
-      pipelining: 1,
-      keepAliveTimeout: 30_000,
-      // Nagle is off in undici's connector; a request is one write.
-      connect: { timeout: 5_000 },
-      headersTimeout: 0,
-      bodyTimeout: 0,
+    const { url, apiKey, maxConnections, backoffMs } = options;
+    const headers: Record<string, string> = apiKey === null ? {} : { "x-api-key": apiKey };
+    this.#server = new KeptAliveServer({ url, headers, ...(maxConnections === undefined ? {} : { maxConnections }) });
+    this.#calls = new ResilientCalls({
+      targets: [{ name: this.#server.shownUrl }],
+      policy: { ...policy, firstPauseMs: backoffMs ?? policy.firstPauseMs },
+      breaker,
+      retryableAfter: true,
     });
   }
 
   /** Sends until it is answered for good. @throws BoundaryError("model-server"), FencedError, or the signal's reason */
-  async call(call: Call): Promise<Settled> {
-    let failingSince: number | null = null;
-    for (let tries = 0; ; tries++) {
-      const answer = await this.#once(call);
-      if (answer.is === "failed") throw answer.error;
-      if (answer.is !== "retry") return answer;
-      failingSince ??= performance.now();
-      const pauseMs = this.#pause(tries, answer.retryAfterMs);
-      const spentMs = performance.now() - failingSince;
-      if (pauseMs > maxRetryAfterMs || spentMs + pauseMs > call.outageMs) throw gaveUp(answer, spentMs);
-      await pause(pauseMs, call.signal);
-    }
+  call(call: Call): Promise<Settled> {
+    return this.#calls.call({
+      affinityKey: "",
+      policy: { outageMs: call.outageMs },
+      ...(call.signal === undefined ? {} : { signal: call.signal }),
+      probe: call.probe ?? false,
+      attempt: async () => settled(await this.#once(call)),
+    });
   }
 
   /** The JSON of a call that is answered at once. */
@@ -90,35 +95,24 @@ export class TinkerHttp {
   }
 
   /** Closes every connection; what is under way ends with an error. */
-  async close(): Promise<void> {
-    await this.#pool.destroy();
-  }
-
-  /** Never shorter than what the server asked for. Jitter keeps a crowd of rollouts from coming back at once. */
-  #pause(tries: number, retryAfterMs: number | null): number {
-    const backoffMs = Math.min(maxBackoffMs, this.#backoffMs * 2 ** Math.min(tries, 10)) * (0.5 + Math.random() / 2);
-    return retryAfterMs === null ? backoffMs : retryAfterMs + Math.min(backoffMs, 1000);
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   async #once(call: Call): Promise<Answer> {
     call.signal?.throwIfAborted();
     try {
-      const { statusCode, headers, body } = await this.#pool.request({
-        method: call.method,
-        path: this.#prefix + call.path,
-        headers: {
-          ...this.#headers,
-          ...call.headers,
-          ...(call.body === undefined ? {} : { "content-type": "application/json" }),
-        },
-        ...(call.body === undefined ? {} : { body: call.body }),
-        ...(call.signal === undefined ? {} : { signal: call.signal }),
-        headersTimeout: call.pollWithinMs ?? call.answerWithinMs ?? 0,
+      const { method, path, body, headers = {}, signal } = call;
+      const answer = await this.#server.send({
+        method,
+        path,
+        headers,
+        signal,
+        ...(body === undefined ? {} : { body }),
+        headersWithinMs: call.pollWithinMs ?? call.answerWithinMs ?? 0,
       });
-      const retryAfter = headers["retry-after"];
-      const text = await body.text();
-      const answer = { status: statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter, text };
-      return classify(answer, nameOf(call), Date.now());
+      const { status, retryAfter } = answer;
+      return classify({ status, retryAfter, text: await answer.body.text() }, nameOf(call), Date.now());
     } catch (cause) {
       if (call.signal?.aborted) throw call.signal.reason;
       if (call.pollWithinMs !== undefined && cause instanceof errors.HeadersTimeoutError) return { is: "pending" };
@@ -129,23 +123,10 @@ export class TinkerHttp {
   }
 }
 
-/** @throws the signal's reason */
-export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await sleep(ms, undefined, signal === undefined ? {} : { signal });
-  } catch (cause) {
-    throw signal?.aborted ? signal.reason : cause;
-  }
-}
-
-function gaveUp(answer: Extract<Answer, { is: "retry" }>, spentMs: number): BoundaryError {
-  const { error, retryAfterMs } = answer;
-  const after = spentMs < 1 ? "" : ` (for ${(spentMs / 1000).toFixed(1)} s)`;
-  return new BoundaryError(error.boundary, error.code, `${error.message}${after}`, {
-    cause: error,
-    retryable: true,
-    ...(retryAfterMs === null ? {} : { retryAfterMs }),
-  });
+function settled(answer: Answer): Try<Settled> {
+  if (answer.is === "failed") return answer;
+  if (answer.is !== "retry") return { is: "done", value: answer };
+  return { ...answer, down: answer.error.code === "unreachable" };
 }
 
 const nameOf = (call: Call): string => `${call.method} ${call.path}`;

@@ -5,7 +5,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/ports/sampler";
 import { SampleReply } from "@rolldeck/contracts/wire/tinker";
-import { modelInput } from "./datums.ts";
+import { promptBody } from "../http/prompt-body.ts";
 import type { TinkerDialect } from "./dialects.ts";
 import { awaitFuture } from "./future.ts";
 import type { TinkerHttp } from "./http.ts";
@@ -55,7 +55,7 @@ export class TinkerSampler implements Sampler {
   }
 }
 
-function sampleBody(request: SampleRequest, target: Readonly<Record<string, string | number>>): string {
+function sampleBody(request: SampleRequest, target: Readonly<Record<string, string | number>>): Uint8Array {
   const rest = JSON.stringify({
     num_samples: 1,
     sampling_params: {
@@ -68,7 +68,7 @@ function sampleBody(request: SampleRequest, target: Readonly<Record<string, stri
     },
     ...target,
   });
-  return `{"prompt":${modelInput(request.prompt.toArray())},${rest.slice(1)}`;
+  return promptBody('{"prompt":{"chunks":[{"type":"encoded_text","tokens":', request.prompt, `}]},${rest.slice(1)}`);
 }
 
 /** @throws BoundaryError("model-server") for an answer that can't be trained on or recorded */

@@ -64,7 +64,14 @@ export class TinkerSession {
     try {
       const body = JSON.stringify({ session_id: await current });
       const path = "/api/v1/session_heartbeat";
-      await this.#http.call({ method: "POST", path, body, outageMs: 0, answerWithinMs: this.#heartbeatMs });
+      await this.#http.call({
+        method: "POST",
+        path,
+        body,
+        outageMs: 0,
+        answerWithinMs: this.#heartbeatMs,
+        probe: true,
+      });
     } catch (error) {
       // The server restarted: its sessions are gone, and with them the models; whoever needs one opens another.
       if (isUnknown(error)) this.#forget(current);

@@ -98,10 +98,15 @@ describe("when the server fails", () => {
   test("a Retry-After beyond reason fails at once and says when; a short one is waited out", async () => {
     worker.fail({ path: /create_session/, kind: "busy", retryAfter: "1209600" });
     await expect(newModel()).rejects.toMatchObject({ code: "busy", retryable: true, retryAfterMs: 1_209_600_000 });
+    // Whoever comes next learns it without asking.
+    await expect(newModel()).rejects.toMatchObject({ code: "busy" });
+    expect(worker.stats.requests.get("/api/v1/create_session")).toBe(1);
+    const another = connectTinker(options());
     worker.fail({ path: /create_session/, kind: "busy", retryAfter: "0" });
     worker.fail({ path: /create_session/, kind: "busy", retryAfter: "abc" });
-    await newModel();
+    await another.createModel({ baseModel: "quickstart", seed: 1, fence });
     expect(worker.stats.requests.get("/api/v1/create_session")).toBe(4);
+    await another.close();
   });
 
   test("a refusal is not repeated", async () => {

@@ -1,0 +1,89 @@
+/** One server over kept-alive connections. It repeats nothing and judges nothing: what comes back is status and bytes. */
+import type { Readable } from "node:stream";
+import { Pool } from "undici";
+
+export interface KeptAliveOptions {
+  /** A path in it is put before every request's. User and password in it become a Basic authorization. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Default 1024: every rollout in its model call holds a connection. */
+  readonly maxConnections?: number;
+}
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** From the root: `/v1/completions`. */
+  readonly path: string;
+  /** JSON, as text or as bytes. */
+  readonly body?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  /** Throws undici's HeadersTimeoutError when the answer has not begun by then; 0 = no limit. */
+  readonly headersWithinMs?: number;
+}
+export interface HttpAnswer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly contentType: string;
+  /** To be read whole or destroyed. */
+  readonly body: Readable & { text(): Promise<string>; bytes(): Promise<Uint8Array> };
+}
+
+export class KeptAliveServer {
+  /** The address as people may see it: without user and password. */
+  readonly shownUrl: string;
+  readonly #pool: Pool;
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(options: KeptAliveOptions) {
+    const url = new URL(options.url);
+    this.#prefix = url.pathname.replace(/\/+$/, "");
+    this.shownUrl = url.origin + this.#prefix;
+    this.#headers = { ...basicAuthorisation(url), ...options.headers };
+    this.#pool = new Pool(url.origin, {
+      connections: options.maxConnections ?? 1024,
+      pipelining: 1,
+      keepAliveTimeout: 30_000,
+      // Nagle is off in undici's connector; a request is one write.
+      connect: { timeout: 5_000 },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** @throws undici's errors, or the signal's reason */
+  async send(request: HttpRequest): Promise<HttpAnswer> {
+    const { method, body, signal } = request;
+    const {
+      statusCode,
+      headers,
+      body: answer,
+    } = await this.#pool.request({
+      method,
+      path: this.#prefix + request.path,
+      headers: {
+        ...this.#headers,
+        ...request.headers,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+      headersTimeout: request.headersWithinMs ?? 0,
+    });
+    const contentType = first(headers["content-type"]) ?? "";
+    return { status: statusCode, retryAfter: first(headers["retry-after"]), contentType, body: answer };
+  }
+
+  /** Closes every connection; what is under way ends with an error. */
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+}
+
+function basicAuthorisation(url: URL): Record<string, string> {
+  if (url.username === "" && url.password === "") return {};
+  const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}
+
+const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
