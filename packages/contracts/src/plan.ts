@@ -30,6 +30,8 @@ export interface RunSnapshot {
   /** Until when the run's prepare job counts as on its way (`prepare` sets it) or is held by a worker. */
   readonly prepareLeaseUntil: number | null;
   readonly prepareFailures: number;
+  /** Why preparing the model can't succeed, however often it is tried; absent or null: it may. */
+  readonly prepareRefusal?: string | null;
   readonly startedAt: number | null;
   readonly sampledTokens: number;
   /** Instances of each task set by split; null = endless. In the order of config.taskSets. */

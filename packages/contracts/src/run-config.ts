@@ -32,6 +32,14 @@ export const ModelConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Supervised demonstrations before reinforcement learning; null = none"),
+  startFrom: z
+    .strictObject({
+      run: label(40).describe("Id of the run whose checkpoint it is"),
+      version: z.int().min(0).nullable().default(null).describe("Policy version; null = its newest checkpoint"),
+    })
+    .nullable()
+    .default(null)
+    .describe("Begin with another run's weights, to measure them or to train on; null = the model's own"),
   chatTemplate: label(100)
     .nullable()
     .default(null)

@@ -16,7 +16,9 @@ export function prepareEnd({ snapshot, modelReady }: Facts): RunEnd | null {
   if (dispatcherNamed(snapshot.config.dispatcher.name) === undefined) {
     return { to: "failed", reason: `no dispatcher is named ${snapshot.config.dispatcher.name}` };
   }
-  if (modelReady || snapshot.prepareFailures <= maxPrepareFailures) return null;
+  if (modelReady) return null;
+  if (snapshot.prepareRefusal != null) return { to: "failed", reason: snapshot.prepareRefusal };
+  if (snapshot.prepareFailures <= maxPrepareFailures) return null;
   return { to: "failed", reason: `the model could not be prepared: ${snapshot.prepareFailures} tries failed` };
 }
 

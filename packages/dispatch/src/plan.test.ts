@@ -48,6 +48,9 @@ describe("the way to running", () => {
 
   test("it fails with the reason after too many failures", () => {
     expect(actionsOf({ status: "preparing", ...absent, prepareFailures: 5 })).toEqual([{ do: "prepare" }]);
+    expect(actionsOf({ status: "preparing", ...absent, prepareFailures: 1, prepareRefusal: "no such model" })).toEqual([
+      { do: "move-run", from: "preparing", to: "failed", reason: "no such model" },
+    ]);
     expect(actionsOf({ status: "preparing", ...absent, prepareFailures: 6 })).toEqual([
       { do: "move-run", from: "preparing", to: "failed", reason: "the model could not be prepared: 6 tries failed" },
     ]);

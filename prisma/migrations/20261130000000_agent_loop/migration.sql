@@ -11,6 +11,10 @@ alter table "tool_calls"
   -- empty otherwise.
   add column "next_ranges" integer[] not null default '{}';
 
+alter table "runs"
+  -- What preparing the model can't get over, however often it is tried (a setting that is wrong); the planner ends the run with it.
+  add column "prepare_refusal" text;
+
 create table "artifacts" (
   "rollout_id" text not null,
   "attempt" integer not null,

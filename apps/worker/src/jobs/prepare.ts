@@ -29,7 +29,7 @@ export async function prepare(context: WorkerContext, { runId }: RunJob): Promis
     runId,
     claim: { kind: "prepare", runId, claim },
     act: (signal) => prepareModel(context, claimed, signal),
-    giveBack: (reason, counted) => failPrepare(context.pool, { runId, claim, reason, counted }),
+    giveBack: (reason, end) => failPrepare(context.pool, { runId, claim, reason, ...end }),
   });
 }
 

@@ -36,7 +36,7 @@ export async function update(context: WorkerContext, { stepId }: StepJob): Promi
       await applyUpdate(context, claimed, signal);
       timed();
     },
-    giveBack: (reason, counted) => failUpdate(context.pool, { stepId, claim, reason, counted }),
+    giveBack: (reason, { counted }) => failUpdate(context.pool, { stepId, claim, reason, counted }),
   });
 }
 

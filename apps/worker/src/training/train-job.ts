@@ -2,7 +2,7 @@
  * What prepare and update share: the claim is held, and whatever ends the work is written as what it was. A graceful end
  * (shutdown, another job's turn) counts nothing; a failure is counted and the planner decides.
  */
-import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
+import { BoundaryError, FencedError, InputError } from "@rolldeck/contracts/errors";
 import { abortOf, StageAbort } from "../stage-abort.ts";
 import type { WorkerClaim, WorkerContext } from "../worker-context.ts";
 
@@ -10,7 +10,8 @@ export interface TrainJob {
   readonly runId: string;
   readonly claim: WorkerClaim & { readonly kind: "prepare" | "update" };
   act(signal: AbortSignal): Promise<void>;
-  giveBack(reason: string, counted: boolean): Promise<void>;
+  /** `final`: what was asked for is wrong in itself; trying again can't help. */
+  giveBack(reason: string, end: { readonly counted: boolean; readonly final: boolean }): Promise<void>;
 }
 
 export async function trainJob(context: WorkerContext, job: TrainJob): Promise<void> {
@@ -44,8 +45,9 @@ async function giveBackAfter(
   if (graceful) context.log.info(log, "training job handed back");
   else context.log.warn(log, "training job failed");
   const reason = cause instanceof Error ? cause.message : String(cause);
+  const end = { counted: !graceful, final: cause instanceof InputError };
   // A lost claim here is the same end by another way.
-  await job.giveBack(reason.slice(0, 480), !graceful).catch((failure: unknown) => {
+  await job.giveBack(reason.slice(0, 480), end).catch((failure: unknown) => {
     if (!(failure instanceof FencedError)) throw failure;
   });
 }

@@ -1,4 +1,6 @@
-/** Where a run's weights come from when its model is made: a checkpoint of the run, the warm start, or the seed alone. */
+/** Where a run's weights come from when its model is made: a checkpoint of it or of another run, the warm start, or the seed alone. */
+import { InputError } from "@rolldeck/contracts/errors";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
 import { type Checkpoint, newestCheckpoint, recordCheckpoint } from "@rolldeck/db/training/checkpoints";
 import { z } from "zod";
@@ -9,11 +11,16 @@ import { trainWarmStart } from "./warm-start.ts";
 /** `version` is the run's: its own checkpoints have the one they were saved at, a warm start is 0. */
 export type WeightsSource = Pick<Checkpoint, "version" | "name" | "path">;
 
-/** The newest checkpoint up to `version`; before the first, the warm start if the run has one; else null. */
+/**
+ * The newest checkpoint up to `version`; before the first, another run's if the config names one, or the warm start if the
+ * run has one; else null.
+ */
 export async function weightsSource(scene: PrepareScene, version: number): Promise<WeightsSource | null> {
   const { context, claimed, boot } = scene;
   const checkpoint = await newestCheckpoint(context.pool, claimed.runId, version);
   if (checkpoint !== null && checkpoint.version > 0) return checkpoint;
+  const { startFrom } = claimed.config.model;
+  if (startFrom !== null) return recordWarmStart(scene, await startingWeights(context.pool, startFrom));
   if ((claimed.config.model.warmStart?.steps ?? 0) === 0) return null;
   const demonstrations = await demonstrationSource(context, claimed.config);
   const name = warmStartName(demonstrations);
@@ -21,6 +28,20 @@ export async function weightsSource(scene: PrepareScene, version: number): Promi
   if (found === null) return recordWarmStart(scene, await trainWarmStart(scene, demonstrations, name));
   await boot.report("warm-start", "found the warm start of an earlier run");
   return recordWarmStart(scene, found);
+}
+
+/** @throws InputError when the other run has no such checkpoint (any more) */
+async function startingWeights(
+  pool: Pool,
+  { run, version }: NonNullable<RunConfig["model"]["startFrom"]>,
+): Promise<Omit<Checkpoint, "version">> {
+  const found = await newestCheckpoint(pool, run, version ?? undefined);
+  if (found === null || (version !== null && found.version !== version)) {
+    const what = version === null ? "no checkpoint" : `no checkpoint of version ${version}`;
+    throw new InputError([{ path: "model.startFrom", message: `run ${run} has ${what}` }]);
+  }
+  const { name, path, bytes } = found;
+  return { name, path, bytes };
 }
 
 /** The server no longer has these weights, whoever recorded them. */

@@ -76,6 +76,7 @@ ${eventLog({
   wakes: "true",
   // The lease stands for the back-off: the planner asks again when it is past.
   set: `prepare_worker_id = null, prepare_claim = r.prepare_claim + 1, prepare_failures = r.prepare_failures + $4::boolean::int,
+    prepare_refusal = case when $5::boolean then $6::text end,
     prepare_lease_until = case when $4::boolean then now() + ${backOff("r.prepare_failures")} else now() end`,
 })}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;
@@ -86,10 +87,24 @@ select (select count(*) from bumped) = 1 as made, (select count(sent) from notif
  */
 export async function failPrepare(
   pool: pg.Pool,
-  prepare: { readonly runId: string; readonly claim: number; readonly reason: string; readonly counted?: boolean },
+  prepare: {
+    readonly runId: string;
+    readonly claim: number;
+    readonly reason: string;
+    readonly counted?: boolean;
+    /** Trying again can't help: the planner ends the run with this reason. */
+    readonly final?: boolean;
+  },
 ): Promise<void> {
-  const { runId, claim, reason, counted = true } = prepare;
+  const { runId, claim, reason, counted = true, final = false } = prepare;
   const words = cutText(`Preparing the model ${counted ? "failed" : "was handed back"}: ${reason}`, 1000);
-  const { rows } = await pool.query<{ made: boolean }>(failSql, [runId, claim, words, counted]);
+  const { rows } = await pool.query<{ made: boolean }>(failSql, [
+    runId,
+    claim,
+    words,
+    counted,
+    final,
+    cutText(reason, 500),
+  ]);
   if (!rows[0]?.made) throw new FencedError(`the prepare job of run ${runId}`);
 }

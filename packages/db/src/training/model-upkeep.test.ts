@@ -28,6 +28,17 @@ test("prunes all but the newest and leaves the warm start", async () => {
   expect(await newestCheckpoint(pool, runId)).toMatchObject({ version: 40 });
 });
 
+test("keeps a checkpoint that another run began with", async () => {
+  const { pool } = database;
+  const [own, other] = await Promise.all([seedRollouts(pool, { count: 1 }), seedRollouts(pool, { count: 1 })]);
+  const at = (version: number, path: string) => ({ version, name: path, path, bytes: 1 });
+  for (const version of [1, 2, 3])
+    await recordCheckpoint(pool, own.runId, at(version, `tinker://own/weights/${version}`));
+  await recordCheckpoint(pool, other.runId, at(0, "tinker://own/weights/1"));
+  expect((await pruneCheckpoints(pool, own.runId, 1)).map(({ version }) => version)).toEqual([2]);
+  expect(await newestCheckpoint(pool, own.runId, 1)).toMatchObject({ version: 1 });
+});
+
 test("forgets the model it was asked to forget, once, and wakes the run", async () => {
   const { pool } = database;
   const { runId } = await seedRollouts(pool, { count: 1 });

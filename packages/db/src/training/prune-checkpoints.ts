@@ -4,13 +4,18 @@ import { z } from "zod";
 
 const Pruned = z.array(z.object({ version: z.int(), name: z.string(), path: z.string() }));
 
-/** Takes all but the newest `keep` out of use and returns them. A warm start (version 0) is shared and stays. */
+/**
+ * Takes all but the newest `keep` out of use and returns them. A warm start (version 0) is shared and stays, and so does what
+ * another run began with.
+ */
 export async function pruneCheckpoints(pool: pg.Pool, runId: string, keep: number): Promise<z.infer<typeof Pruned>> {
   const { rows } = await pool.query(
     `update checkpoints set state = 'pruned'
      where run_id = $1 and state = 'complete' and version > 0 and version not in (
        select version from checkpoints where run_id = $1 and state = 'complete' and version > 0
        order by version desc limit $2)
+       and not exists (select from checkpoints other
+         where other.path = checkpoints.path and other.run_id <> $1 and other.state = 'complete')
      returning version, name, path`,
     [runId, keep],
   );
