@@ -4,6 +4,8 @@
  *
  * Errors: InputError names the field, NotFoundError, ConflictError; anything else is our own fault and becomes a 500.
  */
+
+import type { ArtifactContent, ArtifactList, ListArtifacts, ReadArtifact } from "@rolldeck/contracts/api/artifacts";
 import type { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import type {
   BatchPage,
@@ -71,6 +73,8 @@ export interface RolloutServices {
   get: Call<typeof RolloutRef, typeof RolloutDetail>;
   turns: Call<typeof ReadTurns, typeof TurnPage>;
   tokens: Call<typeof ReadTokens, typeof TokenPage>;
+  artifacts: Call<typeof ListArtifacts, typeof ArtifactList>;
+  artifact: Call<typeof ReadArtifact, typeof ArtifactContent>;
 }
 export interface DrivenServices {
   requestBatch: Call<typeof RequestBatch, typeof BatchReply>;

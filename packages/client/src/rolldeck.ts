@@ -5,6 +5,7 @@
  *   const { runId } = await rolldeck.launchRun({ taskSets: [{ name: "key-chain" }] });
  *   for await (const event of rolldeck.watch(runId)) console.log(event.seq, event.body.type);
  */
+import { ArtifactList, type ListArtifacts } from "@rolldeck/contracts/api/artifacts";
 import { EvaluationReport, type ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   BatchPage,
@@ -115,6 +116,10 @@ export class Rolldeck {
   }
   readTokens({ rolloutId, ...query }: In<typeof ReadTokens>, options: ReadOptions = {}) {
     return this.#get(`/rollouts/${id(rolloutId)}/tokens`, TokenPage, query, options);
+  }
+
+  listArtifacts({ rolloutId, ...query }: In<typeof ListArtifacts>, options: ReadOptions = {}) {
+    return this.#get(`/rollouts/${id(rolloutId)}/artifacts`, ArtifactList, query, options);
   }
 
   /** Driven runs: idempotent by (run, trainer step). */

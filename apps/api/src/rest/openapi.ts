@@ -21,7 +21,7 @@ function build(): Json {
   addSchema(schemas, "Problem", Problem, "output");
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    addSchema(schemas, route.replyName, route.reply, "output");
+    if (!route.isFile) addSchema(schemas, route.replyName, route.reply, "output");
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, schemas) };
   }
   return {
@@ -46,7 +46,9 @@ function build(): Json {
 function operation(route: Route, schemas: Record<string, unknown>): Json {
   const reply = {
     description: route.status === 201 ? "Created" : "OK",
-    content: { "application/json": { schema: ref(route.replyName) } },
+    content: route.isFile
+      ? { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
+      : { "application/json": { schema: ref(route.replyName) } },
     ...(route.path === "/runs" && route.status === 201
       ? { headers: { Location: { schema: { type: "string" }, description: "Address of the run" } } }
       : {}),

@@ -1,11 +1,14 @@
+import { ArtifactList } from "@rolldeck/contracts/api/artifacts";
 import { Problem } from "@rolldeck/contracts/api/problems";
 import { presets } from "@rolldeck/contracts/presets";
+import { putArtifact } from "@rolldeck/db/artifacts";
 import { seedEvents, seedMetric, seedRun, seedStep, seedTrajectory } from "@rolldeck/db/testing/seed-run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { jsonPost, smallConfig, startTestApi, type TestApi } from "../../testing/start-api.ts";
 import { routes } from "./routes.ts";
 
+const html = "<img src=x onerror=alert(1)>";
 let api: TestApi;
 let runId: string;
 let rolloutId: string;
@@ -24,8 +27,16 @@ beforeAll(async () => {
       { origin: "template", text: "abc" },
       { origin: "sampled", text: 'get("a")\0\u{1F600}' },
     ],
-    { call: { output: "<img src=x onerror=alert(1)>" } },
+    { call: { output: html } },
   );
+  const { rowCount } = await pool.query("update rollouts set state = 'active', claim = 1 where id = $1", [rolloutId]);
+  expect(rowCount).toBe(1);
+  await putArtifact(pool, {
+    ...{ runId, rolloutId, attempt: 1, claim: 1, turn: 0, index: 0, name: "output.txt", mediaType: "text/html" },
+    content: Buffer.from(html),
+    wholeBytes: 9_000_000,
+  });
+  await pool.query("update rollouts set state = 'settled' where id = $1", [rolloutId]);
 });
 afterAll(() => api.close());
 
@@ -55,7 +66,8 @@ describe("every route", () => {
         .replace("{runId}", forDriven ? driven : runId)
         .replace("{rolloutId}", rolloutId)
         .replace("{batchId}", batchId)
-        .replace("{tokenId}", tokenId);
+        .replace("{tokenId}", tokenId)
+        .replace("{turn}/{index}/{name}", "0/0/output.txt");
       const init = route.method === "POST" ? jsonPost(bodies[route.operationId] ?? {}) : { method: route.method };
       const response = await api.fetch(`/api/v1${path}${queries[route.operationId] ?? ""}`, init);
       const text = await response.text();
@@ -65,6 +77,7 @@ describe("every route", () => {
         "",
       ]);
       expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+      if (route.isFile) continue;
       const value: unknown = JSON.parse(text);
       const parsed = route.reply.safeParse(value);
       expect([route.operationId, parsed.error?.issues ?? []]).toEqual([route.operationId, []]);
@@ -194,6 +207,40 @@ describe("refusals", () => {
     expect(response.status).toBe(400);
     expect(text).toContain("backend.endpoint");
     expect(text).not.toContain("pw-canary");
+  });
+});
+
+describe("artifacts", () => {
+  const address = () => `/api/v1/rollouts/${rolloutId}/artifacts`;
+  it("are listed, and come as files that no browser runs or shows", async () => {
+    const list = ArtifactList.parse(await (await api.fetch(address())).json());
+    expect(list.artifacts).toEqual([
+      expect.objectContaining({ turn: 0, index: 0, name: "output.txt", bytes: 9_000_000, storedBytes: html.length }),
+    ]);
+    const response = await api.fetch(`${address()}/0/0/output.txt`);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "content-disposition": 'attachment; filename="output.txt"',
+      "x-content-type-options": "nosniff",
+      "content-security-policy": expect.stringContaining("sandbox"),
+      "content-length": String(html.length),
+    });
+    expect(await response.text()).toBe(html);
+  });
+  it.each([
+    ["/0/0/other.txt", 404],
+    ["/1/0/output.txt", 404],
+    ["/0/0/output.txt?attempt=2", 404],
+    ["/x/0/output.txt", 400],
+    ["/-1/0/output.txt", 400],
+    ["/0/99999999999/output.txt", 400],
+    ["/0/0/..%2Foutput.txt", 400],
+    ["?after=x", 400],
+  ])("%s → %i", async (path, status) => {
+    expect((await api.fetch(address() + path)).status).toBe(status);
+  });
+  it("are for those who are signed in", async () => {
+    expect((await fetch(`${api.url}${address()}/0/0/output.txt`)).status).toBe(401);
   });
 });
 

@@ -31,11 +31,23 @@ interface RouteFacts {
   readonly secretReply?: boolean;
 }
 
+/** What a route that answers with a file gives. */
+export interface FileContent {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+  readonly fileName: string;
+}
+
 export interface Route extends RouteFacts {
   readonly input: z.ZodObject;
   readonly reply: z.ZodType;
+  /** The answer is a file, not JSON: the bytes of what `run` gave. */
+  readonly isFile: boolean;
   /** Parses the input and calls. @throws ZodError and whatever the service throws */
-  run(context: CallContext, input: unknown): Promise<{ readonly value: unknown; readonly location: string | null }>;
+  run(
+    context: CallContext,
+    input: unknown,
+  ): Promise<{ readonly value: unknown; readonly location: string | null; readonly file: FileContent | null }>;
 }
 
 export function route<I extends z.ZodObject, O extends z.ZodType>(
@@ -45,14 +57,16 @@ export function route<I extends z.ZodObject, O extends z.ZodType>(
     readonly call: (context: CallContext, input: z.output<I>) => Promise<z.output<O>>;
     /** Address of what a 201 made, under /api/v1. */
     readonly location?: (value: z.output<O>) => string;
+    readonly file?: (value: z.output<O>) => FileContent;
   },
 ): Route {
-  const { call, location, ...facts } = definition;
+  const { call, location, file, ...facts } = definition;
   return {
     ...facts,
+    isFile: file !== undefined,
     async run(context, input) {
       const value = await call(context, definition.input.parse(input));
-      return { value, location: location?.(value) ?? null };
+      return { value, location: location?.(value) ?? null, file: file?.(value) ?? null };
     },
   };
 }

@@ -1,7 +1,14 @@
 /** Every REST route, in the order of the document. */
+import { artifactRoutes } from "./artifact-routes.ts";
 import { drivenRoutes, rolloutRoutes } from "./rollout-routes.ts";
 import type { Route } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 import { systemRoutes } from "./system-routes.ts";
 
-export const routes: readonly Route[] = [...runRoutes, ...rolloutRoutes, ...drivenRoutes, ...systemRoutes];
+export const routes: readonly Route[] = [
+  ...runRoutes,
+  ...rolloutRoutes,
+  ...artifactRoutes,
+  ...drivenRoutes,
+  ...systemRoutes,
+];

@@ -1,7 +1,7 @@
 /** Finds the route of a request and answers it. Refusals come in this order: who, where, how, what. */
 import type { Queryable } from "@rolldeck/db/reads/rows";
 import { once } from "../http/once.ts";
-import { jsonReply, type Reply } from "../http/reply.ts";
+import { fileReply, jsonReply, type Reply } from "../http/reply.ts";
 import { refuseUnstorable } from "../http/storable.ts";
 import { nearestName } from "../nearest-name.ts";
 import { mayWrite, type Principal } from "../principal.ts";
@@ -78,7 +78,8 @@ function answer(exchange: RestExchange, principal: Principal, route: Route, valu
     const input = readInput(exchange, route, values);
     refuseUnstorable(input);
     refuseUnknown(route, input);
-    const { value, location } = await route.run({ services: exchange.services, principal }, input);
+    const { value, location, file } = await route.run({ services: exchange.services, principal }, input);
+    if (file) return fileReply(file);
     return jsonReply(route.status ?? 200, value, location ? { location: `${restPrefix}${location}` } : {});
   });
 }

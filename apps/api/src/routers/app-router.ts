@@ -1,4 +1,5 @@
 /** Every procedure of the app; the browser takes only this file's type. */
+import { ListArtifacts } from "@rolldeck/contracts/api/artifacts";
 import { ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   ReadBatch,
@@ -42,6 +43,7 @@ const rollouts = router({
   get: reads.input(RolloutRef).query(({ ctx, input }) => ctx.services.rollouts.get(input)),
   turns: reads.input(ReadTurns).query(({ ctx, input }) => ctx.services.rollouts.turns(input)),
   tokens: reads.input(ReadTokens).query(({ ctx, input }) => ctx.services.rollouts.tokens(input)),
+  artifacts: reads.input(ListArtifacts).query(({ ctx, input }) => ctx.services.rollouts.artifacts(input)),
 });
 
 const driven = router({

@@ -1,5 +1,6 @@
 /** Rollouts: text is derived from the stored tokens with the run's own tokenizer, when read. */
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import { listArtifacts, readArtifact } from "@rolldeck/db/artifacts";
 import { readAttemptRef } from "@rolldeck/db/reads/attempt-ref";
 import { readRollout } from "@rolldeck/db/reads/read-rollout";
 import { readTokens } from "@rolldeck/db/reads/read-tokens";
@@ -17,6 +18,8 @@ export interface RolloutServiceOptions {
 export function createRolloutServices({ db, tokenizer }: RolloutServiceOptions): RolloutServices {
   return {
     get: ({ rolloutId, attempt }) => readRollout(db, rolloutId, attempt),
+    artifacts: (input) => listArtifacts(db, input),
+    artifact: (input) => readArtifact(db, input),
     async turns({ rolloutId, attempt, after, limit }) {
       const ref = await readAttemptRef(db, rolloutId, attempt);
       const page = await readTurns(db, { rolloutId, attempt: ref.attempt, after, limit });
