@@ -20,6 +20,9 @@ const may: Record<"pause" | "resume" | "stop", readonly RunStatus[]> = {
   stop: ["queued", "preparing", "running", "pausing", "paused"],
 };
 const ended: readonly RunStatus[] = ["stopped", "completed", "failed"];
+/** An ended evaluation is taken up again for what it did not score; one that completed has scored what it could. */
+const mayGoOn = (run: RunDetail): boolean =>
+  run.kind === "evaluate" && (run.status === "stopped" || run.status === "failed");
 
 export function RunHeader({
   run,
@@ -38,7 +41,8 @@ export function RunHeader({
       onSettled: () => client.invalidateQueries(trpc.runs.get.queryFilter({ runId: run.runId })),
     }),
   );
-  const can = (action: "pause" | "resume" | "stop") => may[action].includes(run.status);
+  const can = (action: "pause" | "resume" | "stop") =>
+    may[action].includes(run.status) || (action === "resume" && mayGoOn(run));
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex flex-wrap items-center gap-3">
@@ -94,6 +98,13 @@ export function RunHeader({
 function StopWarning({ run }: { run: RunDetail }): JSX.Element {
   const open = run.counts.byStage.reduce((sum, each) => sum + (each.state === "settled" ? 0 : each.count), 0);
   const saved = run.checkpoints.reduce((newest, each) => Math.max(newest, each.version), -1);
+  if (run.kind === "evaluate")
+    return (
+      <p>
+        {open > 0 ? `${formatCount(open)} rollouts in flight are cancelled. ` : ""}What is scored stays. A stopped
+        evaluation can be resumed: it goes on with what it did not score.
+      </p>
+    );
   return (
     <p>
       A stopped run can't be resumed.{" "}

@@ -8,6 +8,7 @@ import { useTRPC } from "../../api/query-provider.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { type TabItem, Tabs } from "../../design/tabs.tsx";
+import { EvaluationTab } from "../evaluation/evaluation-tab.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { useActions, useCrumbs } from "../shell/page-header.ts";
 import { CheckpointsTab } from "./checkpoints-tab.tsx";
@@ -20,7 +21,7 @@ import { TimelineTab } from "./timeline-tab.tsx";
 import { useAdjacentRun } from "./use-adjacent-run.ts";
 import { useRunFeed } from "./use-run-feed.ts";
 
-const tabs = ["overview", "rollouts", "timeline", "log", "config", "checkpoints"] as const;
+const tabs = ["overview", "rollouts", "timeline", "log", "config", "checkpoints", "evaluation"] as const;
 type Tab = (typeof tabs)[number];
 const labels: Record<Tab, string> = {
   overview: "Overview",
@@ -29,6 +30,7 @@ const labels: Record<Tab, string> = {
   log: "Log",
   config: "Config",
   checkpoints: "Checkpoints",
+  evaluation: "Evaluation",
 };
 
 export function RunPage({ runId }: { runId: string }): JSX.Element {
@@ -107,6 +109,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
         {tab === "log" && <LogTab run={run} feed={feed} />}
         {tab === "config" && <ConfigTab run={run} />}
         {tab === "checkpoints" && <CheckpointsTab run={run} />}
+        {tab === "evaluation" && <EvaluationTab run={run} frozen={frozen} />}
       </div>
     </>
   );
