@@ -41,6 +41,39 @@ export const presets = {
       budget: { steps: 30 },
     },
   },
+  search: {
+    title: "Search: two hops on CPU",
+    summary:
+      "The quickstart policy learns to search twice in 200 documents: what the first search finds is what the second looks for.",
+    config: {
+      name: "two-hop search",
+      tags: ["search"],
+      seed: 1,
+      model: { name: "quickstart", warmStart: { steps: 200, demosPerStep: 48, learningRate: 2e-3 } },
+      taskSets: [{ name: "search-small" }],
+      agent: {
+        dialect: "pythonic",
+        maxTurns: 6,
+        maxContextTokens: 384,
+        describeTools: false,
+        sampling: { temperature: 0.7, maxTokensPerTurn: 40 },
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 128, run: 128, evaluate: 128 } },
+      algorithm: {
+        groupsPerStep: 16,
+        groupSize: 8,
+        advantage: "rloo",
+        normaliserTokens: 96,
+        learningRate: 3e-4,
+        beta2: 0.99,
+        clipLow: 0.2,
+        clipHigh: 0.28,
+      },
+      evaluation: { samples: 256 },
+      checkpoints: { every: 10, keep: 3 },
+      budget: { steps: 20 },
+    },
+  },
   smoke: {
     title: "Smoke: two small steps",
     summary:

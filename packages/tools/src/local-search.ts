@@ -5,14 +5,11 @@
 import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 import { defineTool } from "./define-tool.ts";
-import type { Corpus, CorpusDocument } from "./search/corpus.ts";
+import type { Corpus } from "./search/corpus.ts";
+import { foundText } from "./search/found-text.ts";
 import { OpenCorpora } from "./search/open-corpora.ts";
-import { snippet } from "./search/snippet.ts";
 import { textTerms } from "./search/text-terms.ts";
 
-export const nothingFound = "no results";
-/** A longer query is cut: what a model writes must not decide how long a search takes. */
-const maxQueryCharacters = 2_000;
 const maxOpenFiles = 2;
 
 /** What an instance's `state` holds for this tool. */
@@ -40,17 +37,13 @@ export const localSearch = defineTool({
       });
     }
     const { corpus, topK, snippetCharacters } = scope.data.search;
-    const asked = query.slice(0, maxQueryCharacters);
-    const words = textTerms(asked);
-    if (words.length === 0) {
+    if (textTerms(query).length === 0) {
       const message = "the query holds no words";
       return { output: message, error: { code: "empty_query", message } };
     }
-    const { documents, index } = await open(corpus);
+    const opened = await open(corpus);
     signal.throwIfAborted();
-    const found = index.search(asked, topK).flatMap(({ position }) => documents[position] ?? []);
-    const shown = found.map((document) => show(document, words, snippetCharacters));
-    return { output: shown.length === 0 ? nothingFound : shown.join("\n") };
+    return { output: foundText(opened, query, { topK, snippetCharacters }) };
   },
 });
 
@@ -62,9 +55,4 @@ async function open(corpus: string | readonly unknown[]): Promise<Corpus> {
     const why = cause instanceof InputError ? cause.message : "it can't be read";
     throw new BoundaryError("infrastructure", "bad_corpus", `the corpus can't be searched: ${why}`, { cause });
   }
-}
-
-function show({ id, title, text }: CorpusDocument, words: readonly string[], characters: number): string {
-  const head = title === undefined || title === "" ? `[${id}]` : `[${id}] ${title}:`;
-  return `${head} ${snippet(text, words, characters)}`;
 }
