@@ -25,11 +25,14 @@ const cut = 2;
 
 let stack: RealStack;
 let folder: string;
+/** Holds the cut update; closed with the stack, which waits for every connection. */
+let holder: Awaited<ReturnType<RealStack["pool"]["connect"]>> | undefined;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "rolldeck-replay-"));
   stack = await startRealStack({});
 });
 afterAll(async () => {
+  holder?.release(true);
   await stack?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -67,7 +70,7 @@ create trigger hold_update before update on training_rows for each row execute f
 test("killed between forward_backward and optim_step, weights come out equal within 1e-6", async () => {
   const config = learningConfig();
   await stack.pool.query(holdUpdate);
-  const holder = await stack.pool.connect();
+  holder = await stack.pool.connect();
   await holder.query("select pg_advisory_lock($1)", [lock]);
   const { runId } = await stack.rolldeck.launchRun(config);
   await stack.until(
@@ -91,6 +94,7 @@ test("killed between forward_backward and optim_step, weights come out equal wit
   await stack.kill("gpu-worker");
   await holder.query("select pg_advisory_unlock($1)", [lock]);
   holder.release();
+  holder = undefined;
   expect(await stack.ended(runId, 120_000)).toBe("completed");
   expect(await checkLog(stack.pool, runId)).toEqual([]);
   expect(
