@@ -9,6 +9,7 @@ import { connectTinker } from "@rolldeck/backends/tinker/connect";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { WorkerModel } from "@rolldeck/contracts/wire/tinker";
 import { readTrainingRows } from "@rolldeck/db/training/training-rows";
+import type pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { preparePython } from "../../apps/cli/src/start/python-environment.ts";
@@ -26,7 +27,7 @@ const cut = 2;
 let stack: RealStack;
 let folder: string;
 /** Holds the cut update; closed with the stack, which waits for every connection. */
-let holder: Awaited<ReturnType<RealStack["pool"]["connect"]>> | undefined;
+let holder: pg.PoolClient | undefined;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "rolldeck-replay-"));
   stack = await startRealStack({});
