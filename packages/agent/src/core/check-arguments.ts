@@ -2,82 +2,105 @@
  * A call's arguments against the tool's JSON Schema. Invariant: what passes is exactly what the model wrote, but for the
  * coercions written down here; everything else is a message to the model.
  *
- * Coercions:
- * 1. a string that is exactly a JSON number becomes that number where the schema wants a number (or integer) and no string;
- * 2. "true" and "false" become booleans where the schema wants a boolean and no string;
- * 3. an optional property that is null, where the schema has no null, is dropped; so is an unknown argument that is null
+ * Coercions, each reported:
+ * 1. text where the schema wants no string, as `coerceText` reads it: numbers, booleans, null, arrays and objects;
+ * 2. an optional property that is null, where the schema has no null, is dropped; so is an unknown argument that is null
  *    (columnar data taught models to pad every call with nulls).
  *
  * Schema subset: type (one or several), properties, required, additionalProperties, enum, const, items, minItems, maxItems,
- * minLength, maxLength, minimum, maximum. Arguments outside `properties` are refused unless additionalProperties allows
- * them. Other keywords are not read.
+ * minLength, maxLength, minimum, maximum, and what `alternatives` resolves: local $ref, allOf, anyOf, oneOf. Arguments outside
+ * `properties` are refused unless additionalProperties allows them. Other keywords are not read; `pattern` is not, since a
+ * server's expression over a model's text can take for ever: the tool itself answers for it.
  */
 import type { JsonObject } from "@rolldeck/contracts/segments";
+import { coerceText } from "./coerce-text.ts";
+import { allowsNull, alternatives, fits, isObject, type Json, typeName, typesOf, valueTypes } from "./json-schema.ts";
 
-type Json = JsonObject[string];
 export type CheckedArguments =
   | { readonly ok: true; readonly arguments: JsonObject; readonly coercions: readonly string[] }
   | { readonly ok: false; readonly problems: readonly string[] };
 
 interface Report {
+  readonly root: JsonObject;
   readonly problems: string[];
   readonly coercions: string[];
+  /** Values still to be looked at; schemas that refer to themselves could ask for any number. */
+  readonly budget: { left: number };
 }
+
+const maxValues = 100_000;
+/** What is said at once; the rest is counted. */
+const shownMessages = 10;
 
 export function checkArguments(args: JsonObject, schema: JsonObject): CheckedArguments {
-  const report: Report = { problems: [], coercions: [] };
-  const checked = checkObject(args, { type: "object", ...schema }, "", report);
-  if (report.problems.length > 0) return { ok: false, problems: report.problems };
-  return { ok: true, arguments: checked, coercions: report.coercions };
+  const report: Report = { root: schema, problems: [], coercions: [], budget: { left: maxValues } };
+  const checked = checkValue(args, { type: "object", ...schema }, "", report);
+  if (report.problems.length > 0 || !isObject(checked)) return { ok: false, problems: firstOf(report.problems) };
+  return { ok: true, arguments: checked, coercions: firstOf(report.coercions) };
 }
 
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-function typeName(value: Json): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "array";
-  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
-  return typeof value;
+function firstOf(messages: readonly string[]): readonly string[] {
+  const more = messages.length - shownMessages;
+  return more > 0 ? [...messages.slice(0, shownMessages), `and ${more} more`] : messages;
 }
-
-function typesOf(schema: JsonObject): string[] {
-  const { type } = schema;
-  if (typeof type === "string") return [type];
-  return Array.isArray(type) ? type.filter((name) => typeof name === "string") : [];
-}
-
-const fits = (value: Json, types: readonly string[]): boolean => {
-  const name = typeName(value);
-  return types.length === 0 || types.includes(name) || (name === "integer" && types.includes("number"));
-};
 
 /** A path as the model wrote it: `a.b[0]`. */
-const at = (path: string): string => (path === "" ? "arguments" : path);
+const at = (path: string): string => (path === "" ? "arguments" : shorten(path));
+const inside = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`);
+const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}...` : text);
 
 function checkValue(value: Json, schema: JsonObject, path: string, report: Report): Json {
+  report.budget.left -= 1;
+  if (report.budget.left <= 0) {
+    if (report.budget.left === 0) report.problems.push(`${at(path)}: too large to be checked`);
+    return value;
+  }
+  const choices = alternatives(schema, report.root);
+  const [only = {}] = choices;
+  return choices.length === 1 ? checkOne(value, only, path, report) : checkAny(value, choices, path, report);
+}
+
+/** The first choice that fits as it stands, else the first that fits after coercions. */
+function checkAny(value: Json, choices: readonly JsonObject[], path: string, report: Report): Json {
+  const tries = choices.map((choice) => {
+    const own: Report = { ...report, problems: [], coercions: [] };
+    return { choice, own, checked: checkOne(value, choice, path, own) };
+  });
+  const good = tries.filter(({ own }) => own.problems.length === 0);
+  const best = good.find(({ own }) => own.coercions.length === 0) ?? good[0];
+  if (best !== undefined) {
+    report.coercions.push(...best.own.coercions);
+    return best.checked;
+  }
+  const near = tries.filter(({ choice }) => fits(value, typesOf(choice)));
+  if (near.length === 1) report.problems.push(...(near[0]?.own.problems ?? []));
+  else if (near.length > 1) report.problems.push(`${at(path)}: fits none of the ${choices.length} allowed shapes`);
+  else {
+    const types = [...new Set(choices.flatMap(typesOf))];
+    report.problems.push(`${at(path)}: expected ${types.join(" or ")}, got ${typeName(value)}`);
+  }
+  return value;
+}
+
+function checkOne(value: Json, schema: JsonObject, path: string, report: Report): Json {
   const types = typesOf(schema);
-  const coerced = fits(value, types) ? value : coerce(value, types);
-  if (coerced === undefined) {
+  const read = coerced(value, schema);
+  if (!fits(read, types)) {
     report.problems.push(`${at(path)}: expected ${types.join(" or ")}, got ${typeName(value)}`);
     return value;
   }
-  if (coerced !== value) report.coercions.push(`${at(path)}: ${JSON.stringify(value)} read as ${typeName(coerced)}`);
-  checkLimits(coerced, schema, path, report);
-  if (Array.isArray(coerced)) {
+  if (read !== value) report.coercions.push(`${at(path)}: ${shorten(JSON.stringify(value))} read as ${typeName(read)}`);
+  checkLimits(read, schema, path, report);
+  if (Array.isArray(read)) {
     const { items } = schema;
-    return isObject(items) ? coerced.map((item, i) => checkValue(item, items, `${path}[${i}]`, report)) : coerced;
+    return isObject(items) ? read.map((item, i) => checkValue(item, items, `${path}[${i}]`, report)) : read;
   }
-  return isObject(coerced) ? checkObject(coerced, schema, path, report) : coerced;
+  return isObject(read) ? checkObject(read, schema, path, report) : read;
 }
 
-function coerce(value: Json, types: readonly string[]): Json | undefined {
-  if (typeof value !== "string" || types.includes("string")) return undefined;
-  if (types.includes("boolean") && (value === "true" || value === "false")) return value === "true";
-  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(value)) return undefined;
-  const number = Number(value);
-  const exact = Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number));
-  return exact && fits(number, types) ? number : undefined;
+function coerced(value: Json, schema: JsonObject): Json {
+  const read = typeof value === "string" ? coerceText(value, valueTypes(schema)) : undefined;
+  return read === undefined ? value : read;
 }
 
 function checkObject(value: JsonObject, schema: JsonObject, path: string, report: Report): JsonObject {
@@ -88,28 +111,22 @@ function checkObject(value: JsonObject, schema: JsonObject, path: string, report
   const kept: [string, Json][] = [];
   for (const [name, item] of Object.entries(value)) {
     const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const where = path === "" ? name : `${path}.${name}`;
+    const where = inside(path, name);
     if (isObject(own)) {
-      const padded = item === null && !required.includes(name) && !allowsNull(own);
-      if (padded) report.coercions.push(`${where}: null dropped`);
+      const padded = item === null && !required.includes(name) && !alternatives(own, report.root).some(allowsNull);
+      if (padded) report.coercions.push(`${at(where)}: null dropped`);
       else kept.push([name, checkValue(item, own, where, report)]);
     } else if (open || own === true) {
       kept.push([name, isObject(extra) ? checkValue(item, extra, where, report) : item]);
-    } else if (item === null) report.coercions.push(`${where}: null dropped`);
-    else report.problems.push(`${where}: no such argument`);
+    } else if (item === null) report.coercions.push(`${at(where)}: null dropped`);
+    else report.problems.push(`${at(where)}: no such argument`);
   }
   for (const name of required) {
     if (typeof name === "string" && !Object.hasOwn(value, name)) {
-      report.problems.push(`${path === "" ? name : `${path}.${name}`}: missing`);
+      report.problems.push(`${at(inside(path, name))}: missing`);
     }
   }
   return Object.fromEntries(kept);
-}
-
-function allowsNull(schema: JsonObject): boolean {
-  if (Array.isArray(schema.enum)) return schema.enum.includes(null);
-  const types = typesOf(schema);
-  return types.length === 0 || types.includes("null");
 }
 
 function checkLimits(value: Json, schema: JsonObject, path: string, report: Report): void {

@@ -45,7 +45,14 @@ export interface CallFormat {
 }
 export const thinkTags: ThinkingMarks = { open: "<think>", close: "</think>" };
 
-interface Scan {
+/** The parts of a turn in the order of the text. */
+export interface PartsFound {
+  readonly reasoning: readonly string[];
+  readonly content: readonly string[];
+  readonly calls: readonly CallFound[];
+  readonly problems: readonly ProblemFound[];
+}
+interface Scan extends PartsFound {
   position: number;
   thought: boolean;
   reasoning: string[];
@@ -156,23 +163,24 @@ function readCalls(scan: Scan, text: string, start: RegExpExecArray, marks: Mark
   scan.position = Math.max(read.end, after);
 }
 
-function turnOf(scan: Scan, text: string, tools: readonly ToolSpec[]): ParsedTurn {
+/** @param text what the calls' offsets count in */
+export function turnOf(found: PartsFound, text: string, tools: readonly ToolSpec[]): ParsedTurn {
   const repairs: string[] = [];
-  const calls = scan.calls.map(({ start, end, name: written, arguments: args, mends }, index) => {
+  const calls = found.calls.map(({ start, end, name: written, arguments: args, mends }, index) => {
     const name = knownName(written, tools);
     const said = name === written ? mends : [`the name ${shortName(written)} was read as ${name}`, ...mends];
     if (said.length > 0) repairs.push(`${shortName(name)}: ${said.join("; ")}`);
     return { index, name, arguments: args, raw: text.slice(start, end) };
   });
   return {
-    content: scan.content.join("").trim(),
-    reasoning: scan.reasoning
+    content: found.content.join("").trim(),
+    reasoning: found.reasoning
       .map((part) => part.trim())
       .filter((part) => part !== "")
       .join("\n\n"),
     calls,
     repairs,
-    error: joinProblems(scan.problems.map(({ message }) => message)),
+    error: joinProblems(found.problems.map(({ message }) => message)),
   };
 }
 
