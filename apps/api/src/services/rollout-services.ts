@@ -1,4 +1,6 @@
 /** Rollouts: text is derived from the stored tokens with the run's own tokenizer, when read. */
+import { dialects } from "@rolldeck/agent/core/registry";
+import type { Dialect } from "@rolldeck/contracts/ports/dialect";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { listArtifacts, readArtifact } from "@rolldeck/db/artifacts";
 import { readAttemptRef } from "@rolldeck/db/reads/attempt-ref";
@@ -8,6 +10,10 @@ import { readTurns } from "@rolldeck/db/reads/read-turns";
 import type { Queryable } from "@rolldeck/db/reads/rows";
 import type { RolloutServices } from "../services.ts";
 import { fitAnswer, turnView } from "./turn-text.ts";
+
+const known: Readonly<Record<string, Dialect>> = dialects;
+const dialectNamed = (name: string | null): Dialect | null =>
+  (name !== null && Object.hasOwn(known, name) ? known[name] : undefined) ?? null;
 
 export interface RolloutServiceOptions {
   readonly db: Queryable;
@@ -23,7 +29,7 @@ export function createRolloutServices({ db, tokenizer }: RolloutServiceOptions):
     async turns({ rolloutId, attempt, after, limit }) {
       const ref = await readAttemptRef(db, rolloutId, attempt);
       const page = await readTurns(db, { rolloutId, attempt: ref.attempt, after, limit });
-      const reader = await tokenizer(ref.model);
+      const reader = { tokenizer: await tokenizer(ref.model), dialect: dialectNamed(ref.dialect) };
       const turns = fitAnswer(page.turns.map((turn) => turnView(turn, reader)));
       return { rolloutId, attempt: ref.attempt, turns, more: page.more || turns.length < page.turns.length };
     },

@@ -1,5 +1,7 @@
 /** Turns as people read them: text made of tokens, long texts cut at a character, one answer bounded in bytes. Pure. */
+import { sampledText } from "@rolldeck/agent/core/render-conversation";
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
+import type { Dialect } from "@rolldeck/contracts/ports/dialect";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { JsonObject } from "@rolldeck/contracts/segments";
 import type { StoredTurn } from "@rolldeck/db/reads/read-turns";
@@ -16,10 +18,18 @@ export function cutText(text: string, limit: number): { text: string; cutCharact
   return { text: text.slice(0, end), cutCharacters: text.length - end };
 }
 
-export function turnView(turn: StoredTurn, tokenizer: Tokenizer): TurnView {
+/** What makes text of a run's tokens. */
+export interface TurnReader {
+  readonly tokenizer: Tokenizer;
+  /** Null: this server does not know the run's dialect (any more); thinking then stays inside the text. */
+  readonly dialect: Dialect | null;
+}
+
+export function turnView(turn: StoredTurn, { tokenizer, dialect }: TurnReader): TurnView {
   const { sampled, added, calls, ...facts } = turn;
   return {
     ...facts,
+    ...thinkingApart(sampled.tokens, tokenizer, dialect),
     added: added.map(({ origin, tokens }) => ({
       origin,
       preview: cutText(tokenizer.decode(tokens), shownCharacters.added),
@@ -32,6 +42,20 @@ export function turnView(turn: StoredTurn, tokenizer: Tokenizer): TurnView {
       arguments: cutArguments(call.arguments),
       output: call.output === null ? null : cutText(call.output, shownCharacters.output),
     })),
+  };
+}
+
+/** Thinking and the rest, by the rules that the loop read the turn with; nulls where there was no thinking. */
+function thinkingApart(
+  tokens: readonly number[],
+  tokenizer: Tokenizer,
+  dialect: Dialect | null,
+): Pick<TurnView, "reasoning" | "content"> {
+  const parsed = dialect?.parse(sampledText(tokenizer, tokens), []);
+  if (!parsed || parsed.reasoning === "") return { reasoning: null, content: null };
+  return {
+    reasoning: cutText(parsed.reasoning, shownCharacters.sampled),
+    content: cutText(parsed.content, shownCharacters.sampled),
   };
 }
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { endingNames, maskReasons } from "../endings.ts";
 import { rolloutOutcomes, rolloutStates, stages } from "../lifecycle.ts";
-import { JsonObject, segmentOrigins, TokenRange } from "../segments.ts";
+import { JsonObject, segmentOrigins, TokenRange, TurnNote } from "../segments.ts";
 import { RolloutId, RunId } from "./runs.ts";
 
 /** Kept in four-byte columns: a number that does not fit is refused where it comes in. */
@@ -80,11 +80,35 @@ export const ReadTurns = z.strictObject({
 });
 /** Text is derived from the stored tokens when read; long texts are cut with `cutCharacters` telling how much. */
 export const TextPreview = z.object({ text: z.string(), cutCharacters: z.int() });
+/** What a tool gave back in full; at `/api/v1/rollouts/{id}/artifacts/{turn}/{index}/{name}`. */
+export const ArtifactInfo = z.object({
+  name: z.string(),
+  mediaType: z.string(),
+  /** Of the whole; `storedBytes` of what is kept of it, compressed. */
+  bytes: z.number(),
+  storedBytes: z.number(),
+});
+/**
+ * A tool of this turn changed what the agent's next prompt begins with. `restart`: nothing the policy wrote is left in it.
+ * Counts are tokens against the turn's own prompt and sample.
+ */
+export const ContextChangeView = z.object({
+  kind: z.enum(["restart", "shortened"]),
+  keptTokens: z.int(),
+  droppedTokens: z.int(),
+  newTokens: z.int(),
+});
 export const TurnView = z.object({
   turn: z.int(),
-  /** What came before the model's words in this turn and was not shown in an earlier one: template, observation, hint. */
+  /** As in TurnRecord: "" is the rollout's own agent, `3.0` the sub-agent that call 0 of turn 3 made. */
+  thread: z.string(),
+  notes: z.array(TurnNote),
+  /** What came before the model's words in this turn and is not in its thread's turn before: template, observation, hint. */
   added: z.array(z.object({ origin: z.enum(segmentOrigins), preview: TextPreview, tokens: z.int() })),
   sampled: TextPreview,
+  /** The sampled text's thinking, and what it says beside thinking and calls; both null where it holds no thinking. */
+  reasoning: TextPreview.nullable(),
+  content: TextPreview.nullable(),
   promptTokens: z.int(),
   sampledTokens: z.int(),
   cacheHitTokens: z.int(),
@@ -102,8 +126,12 @@ export const TurnView = z.object({
       output: TextPreview.nullable(),
       error: z.object({ code: z.string(), message: z.string() }).nullable(),
       durationMs: z.number().nullable(),
+      /** UTF-8 bytes of the whole output where the model saw a cut version of it. */
+      wholeBytes: z.number().nullable(),
+      artifacts: z.array(ArtifactInfo),
     }),
   ),
+  contextChange: ContextChangeView.nullable(),
   /** Where this turn's tokens lie in the trajectory. */
   promptRanges: z.array(TokenRange),
   sampledRange: TokenRange,

@@ -10,6 +10,8 @@ const AttemptRow = z.object({
   newest: z.int(),
   /** The run's model, which names its tokenizer. */
   model: z.string(),
+  /** How the run's model writes calls. */
+  dialect: z.string().nullable(),
 });
 export type AttemptRef = z.infer<typeof AttemptRow>;
 
@@ -19,7 +21,8 @@ export async function readAttemptRef(db: Queryable, rolloutId: string, attempt?:
     db,
     AttemptRow,
     `select o."id" as "rolloutId", o."run_id" as "runId", coalesce($2::float8, o."attempt")::float8 as "attempt",
-       o."attempt" as "newest", r."config" #>> '{model,name}' as "model"
+       o."attempt" as "newest", r."config" #>> '{model,name}' as "model",
+       r."config" #>> '{agent,dialect}' as "dialect"
      from "rollouts" o join "runs" r on r."id" = o."run_id" where o."id" = $1`,
     [rolloutId, attempt ?? null],
   );

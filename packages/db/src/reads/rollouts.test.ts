@@ -2,6 +2,7 @@ import { RolloutDetail } from "@rolldeck/contracts/api/rollouts";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
+import { seedAgentTrajectory } from "../../testing/seed-agent-trajectory.ts";
 import { type SeededStep, seedRun, seedStep, seedTrainingRow, seedTrajectory } from "../../testing/seed-run.ts";
 import { readAttemptRef } from "./attempt-ref.ts";
 import { readRollout } from "./read-rollout.ts";
@@ -77,9 +78,9 @@ describe("a trained rollout", () => {
       { start: 7, end: 10 },
       { start: 12, end: 14 },
     ]);
-    expect(turns[0]?.calls).toEqual([
-      { index: 0, name: "get", arguments: { key: "a" }, state: "ended", output: "9!", error: null, durationMs: 1.5 },
-    ]);
+    const call = { index: 0, name: "get", arguments: { key: "a" }, state: "ended", output: "9!", error: null };
+    expect(turns[0]?.calls).toEqual([{ ...call, durationMs: 1.5, wholeBytes: null, artifacts: [] }]);
+    expect(turns[0]).toMatchObject({ thread: "", notes: [], contextChange: null });
   });
 
   it("pages turns", async () => {
@@ -143,6 +144,80 @@ describe("a rollout without training rows", () => {
     expect((await readAttemptRef(database.pool, rollout(2))).attempt).toBe(1);
     await expect(readAttemptRef(database.pool, rollout(2), 2)).rejects.toBeInstanceOf(NotFoundError);
     await expect(readRollout(database.pool, "nothinghere")).rejects.toBeInstanceOf(NotFoundError);
+  });
+});
+
+describe("a rollout whose tools change its context", () => {
+  let rolloutId: string;
+  beforeAll(async () => {
+    const more = await seedStep(database.pool, runId, { step: 2, rollouts: [{ reward: 1, ending: "answer" }] });
+    rolloutId = more.rolloutIds[0] ?? "";
+    await seedAgentTrajectory(database.pool, rolloutId, [
+      {
+        added: [
+          { origin: "template", text: "<u>" },
+          { origin: "observation", text: "question" },
+        ],
+        says: "call",
+        notes: [{ kind: "repair", message: "a quote was added" }],
+        calls: [{ name: "bash", output: "cut", wholeBytes: 3_000_000_000, artifact: "all of it" }, { name: "think" }],
+      },
+      {
+        added: [{ origin: "observation", text: "cut" }],
+        says: "next",
+        // The question stays, a memory comes new.
+        context: { keep: [0, 1], added: [{ origin: "observation", text: "memory" }] },
+        calls: [{ name: "think" }, { name: "next_with_summary" }],
+      },
+      { thread: "1.0", added: [{ origin: "template", text: "sub" }], says: "ok" },
+      {
+        added: [{ origin: "hint", text: "2 left" }],
+        says: "drop",
+        calls: [{ name: "drop" }],
+        context: { keep: [0, 1, 9], added: [] },
+      },
+      { thread: "1.0", added: [{ origin: "observation", text: "more" }], says: "done" },
+      { added: [], says: "end" },
+    ]);
+  });
+  const pageOf = (after: number, limit: number) => readTurns(database.pool, { rolloutId, attempt: 1, after, limit });
+
+  it("shows in each turn what its own thread had not seen, once", async () => {
+    const { turns } = await pageOf(-1, 10);
+    expect(
+      turns.map(({ thread, added }) => [thread, added.map((part) => `${part.origin} ${text(part.tokens)}`)]),
+    ).toEqual([
+      ["", ["template <u>", "observation question"]],
+      ["", ["observation cut"]],
+      ["1.0", ["template sub"]],
+      ["", ["observation memory", "hint 2 left"]],
+      ["1.0", ["observation more"]],
+      ["", []],
+    ]);
+    const pages = [await pageOf(-1, 2), await pageOf(1, 2), await pageOf(3, 2)];
+    expect(pages.flatMap((page) => page.turns)).toEqual(turns);
+  });
+
+  it("counts what each change dropped, kept and added", async () => {
+    const { turns } = await pageOf(-1, 10);
+    expect(turns.map((turn) => turn.contextChange)).toEqual([
+      null,
+      { kind: "restart", keptTokens: 11, droppedTokens: 11, newTokens: 6 },
+      null,
+      { kind: "shortened", keptTokens: 15, droppedTokens: 12, newTokens: 0 },
+      null,
+      null,
+    ]);
+  });
+
+  it("names what is kept in full, with sizes beyond four bytes", async () => {
+    const { turns } = await pageOf(-1, 1);
+    expect(turns[0]?.notes).toEqual([{ kind: "repair", message: "a quote was added" }]);
+    expect(turns[0]?.calls[0]).toMatchObject({
+      wholeBytes: 3_000_000_000,
+      artifacts: [{ name: "output", mediaType: "text/plain; charset=utf-8", bytes: 9 }],
+    });
+    expect(turns[0]?.calls[1]).toMatchObject({ wholeBytes: null, artifacts: [] });
   });
 });
 

@@ -39,12 +39,26 @@ export const totalTokens = (layout: readonly PlacedSegment[]): number =>
   layout.reduce((sum, segment) => sum + segment.length, 0);
 
 /** Tokens of segments first…last (inclusive), by index. */
-export async function readSegmentTokens(
+export const readSegmentTokens = (
   db: Queryable,
   rolloutId: string,
   attempt: number,
   first: number,
   last: number,
+): Promise<Map<number, SegmentTokens>> =>
+  readTokensOf(
+    db,
+    rolloutId,
+    attempt,
+    Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at),
+  );
+
+/** Tokens of chosen segments, by index. */
+export async function readTokensOf(
+  db: Queryable,
+  rolloutId: string,
+  attempt: number,
+  indexes: readonly number[],
 ): Promise<Map<number, SegmentTokens>> {
   const rows = await readRows(
     db,
@@ -55,8 +69,8 @@ export async function readSegmentTokens(
       logprobs: z.instanceof(Buffer).nullable(),
     }),
     `select "index", "length", "tokens", "logprobs" from "segments"
-     where "rollout_id" = $1 and "attempt" = $2 and "index" between $3 and $4`,
-    [rolloutId, attempt, first, last],
+     where "rollout_id" = $1 and "attempt" = $2 and "index" = any($3::int[])`,
+    [rolloutId, attempt, indexes],
   );
   return new Map(
     rows.map(({ index, length, tokens, logprobs }) => [
