@@ -18,6 +18,11 @@ export interface ToolContext {
   /** The task instance's own state that tools act on (`sandbox: none` tasks keep it here). */
   readonly instance: JsonObject;
   readonly agent: AgentView;
+  /**
+   * One object for all calls of a rollout on this worker: what a tool keeps between calls hangs on it (in a WeakMap) and is gone
+   * with it. Absent: `instance` stands for it.
+   */
+  readonly rollout?: object;
   readonly signal: AbortSignal;
   /** Milliseconds of the process's wall clock. */
   readonly deadlineMs: number;
@@ -56,6 +61,8 @@ export interface Tool {
   readonly parameters: JsonObject;
   /** May run twice without harm: a rollout can be continued across an open call. */
   readonly idempotent: boolean;
+  /** Keeps something in this process between calls: a rollout that called it can't be continued elsewhere. */
+  readonly stateful?: boolean;
   call(args: JsonObject, context: ToolContext): Promise<ToolOutcome>;
   /** Present on tools that hand the call to a sub-agent; `call` is then not used. Pure and deterministic. */
   delegate?(args: JsonObject, context: Pick<ToolContext, "instance" | "agent">): Delegation;
