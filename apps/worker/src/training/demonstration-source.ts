@@ -1,6 +1,6 @@
 /** The demonstrations of a run's tasks as training data, and the name that stands for all that goes into a warm start. */
 import { createHash } from "node:crypto";
-import { demonstrationDatum } from "@rolldeck/agent/core/demonstrations";
+import { demonstrationDatums } from "@rolldeck/agent/core/demonstrations";
 import { InputError } from "@rolldeck/contracts/errors";
 import type { TrainingDatum } from "@rolldeck/contracts/ports/backend";
 import type { Task } from "@rolldeck/contracts/ports/task";
@@ -52,8 +52,8 @@ export async function demonstrationSource(context: WorkerContext, config: RunCon
       shares: shares.map(({ task, share }) => [task.name, share]),
     }),
     batch: (step) =>
-      demonstrations(step).map(({ task, demonstration }) =>
-        demonstrationDatum(demonstration, {
+      demonstrations(step).flatMap(({ task, demonstration }) =>
+        demonstrationDatums(demonstration, {
           tokenizer,
           dialect,
           agent,

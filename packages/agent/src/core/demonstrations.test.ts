@@ -3,7 +3,7 @@ import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { beforeAll, describe, expect, it } from "vitest";
 import { quickstartFolder, rolloutSpec, scriptedRollout } from "../../testing/scripted-rollout.ts";
 import { loadTokenizer } from "../io/load-tokenizer.ts";
-import { demonstrationDatum, demonstrationTokens } from "./demonstrations.ts";
+import { demonstrationDatums, demonstrationRows } from "./demonstrations.ts";
 import { dialects } from "./registry.ts";
 import { runRollout } from "./run-rollout.ts";
 
@@ -46,12 +46,9 @@ describe.each(["pythonic", "hermes"] as const)("a demonstration in %s", (name) =
       const end = await runRollout(spec, null, ports, new AbortController().signal);
       expect(end.ending).toBe("finish_tool");
       const { segments } = ports.stored();
-      const { tokens, mask } = demonstrationTokens(demonstration, {
-        tokenizer,
-        dialect,
-        tools: spec.tools,
-        agent: spec.agent,
-      });
+      const format = { tokenizer, dialect, tools: spec.tools, agent: spec.agent };
+      const [{ tokens, mask } = { tokens: [], mask: [] }, ...more] = demonstrationRows(demonstration, format);
+      expect(more).toEqual([]);
       expect(tokens).toEqual(segments.flatMap((segment) => [...segment.tokens]));
       expect(mask).toEqual(
         segments.flatMap((segment) => segment.tokens.map(() => (segment.origin === "sampled" ? 1 : 0))),
@@ -67,10 +64,35 @@ describe("its training row", () => {
       messages: [{ role: "user", content: "q" }],
       turns: [{ calls: [{ name: "f", arguments: {} }], outputs: [] }],
     };
-    const datum = demonstrationDatum(short, { tokenizer, dialect: spec.dialect, tools: spec.tools, agent: spec.agent });
+    const format = { tokenizer, dialect: spec.dialect, tools: spec.tools, agent: spec.agent };
+    const [datum, ...more] = demonstrationDatums(short, format);
+    if (datum === undefined) throw new Error("no datum");
+    expect(more).toEqual([]);
     expect(datum.inputs).toEqual([256, 113, 259, 257, ...tokenizer.encode("[f()]")]);
     expect(datum.targets).toEqual([113, 259, 257, ...tokenizer.encode("[f()]"), 259]);
     expect(datum.weights).toEqual([0, 0, 0, 1, 1, 1, 1, 1, 1]);
     expect(datum.logprobs.every((value) => value === 0) && datum.advantages.every((value) => value === 0)).toBe(true);
+  });
+
+  it("ends where a turn restarts the context; the next begins with the new messages, and no answer of the tool is in either", () => {
+    const spec = rolloutSpec(tokenizer);
+    const restarting: Demonstration = {
+      messages: [{ role: "user", content: "one" }],
+      turns: [
+        { calls: [{ name: "f", arguments: {} }], outputs: ["seen"] },
+        { calls: [{ name: "g", arguments: {} }], outputs: ["gone"], restart: [{ role: "user", content: "two" }] },
+        { calls: [{ name: "h", arguments: {} }], outputs: [] },
+      ],
+    };
+    const format = { tokenizer, dialect: spec.dialect, tools: [], agent: { ...spec.agent, describeTools: false } };
+    const rows = demonstrationRows(restarting, format);
+    expect(rows.map(({ tokens }) => tokenizer.decode(tokens, { skipSpecial: false }))).toEqual([
+      "<|user|>one<|end|><|assistant|>[f()]<|end|><|tool|>seen<|end|><|assistant|>[g()]<|end|>",
+      "<|user|>two<|end|><|assistant|>[h()]<|end|>",
+    ]);
+    for (const { tokens, mask } of rows) expect(mask).toHaveLength(tokens.length);
+    expect(
+      demonstrationDatums(restarting, format).map(({ weights }) => weights.filter((weight) => weight === 1).length),
+    ).toEqual([tokenizer.encode("[f()][g()]").length + 2, tokenizer.encode("[h()]").length + 1]);
   });
 });

@@ -35,41 +35,61 @@ export function callTokens(
   return [...tokenizer.encode(dialect.renderCalls(calls)), end];
 }
 
-export function demonstrationTokens(demonstration: Demonstration, format: DemonstrationFormat): DemonstrationTokens {
-  const { tokenizer, dialect, tools, agent } = format;
-  const tokens: number[] = [];
-  const mask: number[] = [];
-  const push = (part: readonly number[], kind: 0 | 1) => {
-    for (const token of part) {
-      tokens.push(token);
-      mask.push(kind);
-    }
-  };
-  push(
-    firstPrompt(tokenizer, { messages: demonstration.messages, tools, dialect, describeTools: agent.describeTools }),
-    0,
-  );
+/**
+ * One row for each context: where a turn's tools restart it, the row ends with that turn and the next begins with the new
+ * messages. What the tools answered there is seen by nobody.
+ */
+export function demonstrationRows(demonstration: Demonstration, format: DemonstrationFormat): DemonstrationTokens[] {
+  const rows: Row[] = [openRow(demonstration.messages, format)];
   for (const turn of demonstration.turns) {
-    push(callTokens(format, turn.calls), 1);
-    const results = turn.outputs.map((output, index): ChatMessage => {
-      const { name = "", arguments: args = {} } = turn.calls[index] ?? {};
-      const call = { index, name, arguments: args, raw: "" };
-      return { role: "tool", content: dialect.renderResult(call, makeSafeOutput(output, agent.maxOutputBytes)) };
-    });
-    if (results.length > 0) push(observationTokens(tokenizer, results), 0);
+    const row = rows.at(-1);
+    if (row === undefined) break;
+    append(row, callTokens(format, turn.calls), 1);
+    if (turn.restart !== undefined) rows.push(openRow(turn.restart, format));
+    else if (turn.outputs.length > 0) append(row, resultTokens(turn, format), 0);
   }
-  return { tokens, mask };
+  return rows;
 }
 
-/** One cross_entropy row, shifted by one: weights are the mask of the targets; its other columns are not read. */
-export function demonstrationDatum(demonstration: Demonstration, format: DemonstrationFormat): TrainingDatum {
-  const { tokens, mask } = demonstrationTokens(demonstration, format);
-  const zeros = mask.slice(1).map(() => 0);
-  return {
-    inputs: tokens.slice(0, -1),
-    targets: tokens.slice(1),
-    weights: mask.slice(1),
-    logprobs: zeros,
-    advantages: zeros,
-  };
+interface Row extends DemonstrationTokens {
+  readonly tokens: number[];
+  readonly mask: number[];
+}
+
+function openRow(messages: Demonstration["messages"], { tokenizer, dialect, tools, agent }: DemonstrationFormat): Row {
+  const tokens = firstPrompt(tokenizer, { messages, tools, dialect, describeTools: agent.describeTools });
+  return { tokens, mask: tokens.map(() => 0) };
+}
+
+function append(row: Row, part: readonly number[], kind: 0 | 1): void {
+  for (const token of part) {
+    row.tokens.push(token);
+    row.mask.push(kind);
+  }
+}
+
+function resultTokens(
+  turn: Demonstration["turns"][number],
+  { tokenizer, dialect, agent }: DemonstrationFormat,
+): number[] {
+  const results = turn.outputs.map((output, index): ChatMessage => {
+    const { name = "", arguments: args = {} } = turn.calls[index] ?? {};
+    const call = { index, name, arguments: args, raw: "" };
+    return { role: "tool", content: dialect.renderResult(call, makeSafeOutput(output, agent.maxOutputBytes)) };
+  });
+  return observationTokens(tokenizer, results);
+}
+
+/** cross_entropy rows, shifted by one: weights are the mask of the targets; the other columns are not read. */
+export function demonstrationDatums(demonstration: Demonstration, format: DemonstrationFormat): TrainingDatum[] {
+  return demonstrationRows(demonstration, format).map(({ tokens, mask }) => {
+    const zeros = mask.slice(1).map(() => 0);
+    return {
+      inputs: tokens.slice(0, -1),
+      targets: tokens.slice(1),
+      weights: mask.slice(1),
+      logprobs: zeros,
+      advantages: zeros,
+    };
+  });
 }

@@ -1,6 +1,6 @@
 /** The task through the real turn loop, tools, dialect and quickstart tokenizer: what a rollout of it is, token by token. */
 import { fileURLToPath } from "node:url";
-import { demonstrationTokens } from "@rolldeck/agent/core/demonstrations";
+import { demonstrationRows } from "@rolldeck/agent/core/demonstrations";
 import { dialects } from "@rolldeck/agent/core/registry";
 import { type RolloutEnd, type RolloutPorts, type RolloutSpec, runRollout } from "@rolldeck/agent/core/run-rollout";
 import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
@@ -99,7 +99,7 @@ test("a demonstration's tokens are a rollout's: format, specials and stop tokens
   const [complete] = keyChain.demonstrations(3, 1);
   if (!complete) throw new Error("no demonstration");
   const format = { tokenizer, dialect: dialects.pythonic, tools, agent };
-  const { tokens, mask } = demonstrationTokens(complete, format);
+  const [{ tokens, mask } = { tokens: [], mask: [] }] = demonstrationRows(complete, format);
   const keys = complete.turns.map((turn) => String(Object.values(turn.calls[0]?.arguments ?? {})[0]));
   const digit = keys.at(-1);
   const expected = keys.slice(0, -1).flatMap((key, at) => [`[get(k="${key}")]`, keys[at + 1]]);
