@@ -1,13 +1,13 @@
 /** A rollout without a model server: a scripted policy, tools as functions, and storage that keeps what was committed. */
 import { readFileSync } from "node:fs";
 import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
-import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
+import { fixedPrompt, type SampleRequest, type SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
-import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
+import type { AgentView, Delegation, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import { AgentConfig } from "@rolldeck/contracts/run-config";
-import type { Segment, ToolCall, ToolResult, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
+import type { Segment, ToolCall, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
 import { pythonic } from "../src/core/dialects/pythonic.ts";
-import type { RolloutPorts, RolloutSpec } from "../src/core/rollout.ts";
+import type { OutputArtifact, RolloutPorts, RolloutSpec } from "../src/core/rollout.ts";
 import type { CommittedTurn, Trajectory } from "../src/core/trajectory.ts";
 
 /** The quickstart model's folder, found from the repository root. */
@@ -81,6 +81,9 @@ export function saying(tokenizer: Tokenizer, text: string, overrides: Partial<Sa
 export interface ScriptedRollout extends RolloutPorts {
   readonly requests: SampleRequest[];
   readonly toolCalls: ToolCall[];
+  /** What each tool call could know of its agent. */
+  readonly views: AgentView[];
+  readonly artifacts: OutputArtifact[];
   /** In the order of the ports' calls: sample, tool, turn, results. */
   readonly log: string[];
   stored(): Trajectory;
@@ -90,6 +93,8 @@ export interface ScriptedOptions {
   /** By turn, or a function of the turn; past the script's end the last line repeats. */
   readonly policy: readonly Said[] | ((turn: number, request: SampleRequest) => string);
   readonly tools?: Readonly<Record<string, (call: ToolCall) => ToolOutcome>>;
+  /** By tool name: the work of a sub-agent that takes the call. */
+  readonly delegations?: Readonly<Record<string, (call: ToolCall, agent: AgentView) => Delegation>>;
   /** What was stored before. */
   readonly stored?: Trajectory | null;
   /** Throws in place of the commit with this number (from 0): the worker is lost before it. */
@@ -110,6 +115,8 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
   const turns: CommittedTurn[] = [...(options.stored?.turns ?? [])];
   const requests: SampleRequest[] = [];
   const toolCalls: ToolCall[] = [];
+  const views: AgentView[] = [];
+  const artifacts: OutputArtifact[] = [];
   const log: string[] = [];
   let commits = 0;
   let clock = 0;
@@ -121,19 +128,26 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
   return {
     requests,
     toolCalls,
+    views,
+    artifacts,
     log,
     stored: () => structuredClone({ segments, turns }),
     now: () => clock++,
     sample: async (request) => {
       const turn = turns.length;
-      requests.push(request);
+      requests.push({ ...request, prompt: fixedPrompt(request.prompt.toArray()) });
       log.push(`sample ${turn}`);
       const said =
         typeof policy === "function" ? policy(turn, request) : (policy[Math.min(turn, policy.length - 1)] ?? "");
       return typeof said === "string" ? cutAt(saying(tokenizer, said), request.maxTokens) : said(request);
     },
-    callTool: async (call) => {
+    delegate: (call, agent) => options.delegations?.[call.name]?.(call, agent) ?? null,
+    saveArtifact: async (artifact) => {
+      artifacts.push(artifact);
+    },
+    callTool: async (call, agent) => {
       toolCalls.push(call);
+      views.push({ ...agent });
       log.push(`tool ${call.name}`);
       const tool = tools[call.name];
       if (tool === undefined) throw new Error(`the script has no tool ${call.name}`);
@@ -150,7 +164,7 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
       const stored = turns[turn];
       if (stored === undefined) throw new Error(`results of turn ${turn}, which is not stored`);
       const merged = stored.calls.map(
-        (call, i) => withoutAnswer(results.find((result) => result.index === call.index)) ?? stored.results[i] ?? null,
+        (call, i) => results.find((result) => result.index === call.index) ?? stored.results[i] ?? null,
       );
       turns[turn] = structuredClone({ ...stored, results: merged, nextRanges: nextRanges ?? stored.nextRanges });
     },
@@ -167,10 +181,3 @@ const cutAt = (said: SampleResult, maxTokens: number): SampleResult =>
         tokens: said.tokens.slice(0, maxTokens),
         logprobs: said.logprobs?.slice(0, maxTokens) ?? null,
       };
-
-/** Tables keep what the model saw of a call, not the answer that it gave. */
-function withoutAnswer(result: ToolResult | undefined): ToolResult | null {
-  if (result === undefined) return null;
-  const { finalAnswer: _, ...kept } = result;
-  return kept;
-}

@@ -15,6 +15,8 @@ export const badArguments = (call: ToolCall, problems: readonly string[], tool: 
 
 export const notRun = "not run: an earlier call of this turn ended the work";
 
+export const notRunAfterChange = "not run: an earlier call of this turn changed the context";
+
 /** @param format a call as the dialect writes it */
 export const noCall = (tools: readonly ToolSpec[], format: string): string =>
   `error: no tool call found. Answer with a call such as ${format}; the tools are: ${nameList(tools)}`;
@@ -24,3 +26,20 @@ export const malformedCall = (problem: string, format: string): string =>
 
 export const otherFormat = (dialect: string, format: string): string =>
   `no tool call found; the text looks like another format, this run reads ${dialect} calls such as ${format}`;
+
+export const tooManyCalls = (calls: number): string =>
+  `error: one call a turn, please: this turn held ${calls} and none of them was run. Write the first one alone, read its result, then go on`;
+
+/** A cut turn forgot nothing: its limit was too near. @param thinking the whole turn was thinking */
+export function cutTurn(tokens: number, thinking: boolean): string {
+  const said = `your last turn was cut after ${tokens} tokens, before its end; nothing of it was run.`;
+  return thinking
+    ? `${said} All of it was thinking: think less this time and write the call`
+    : `${said} Write a shorter turn: less text before the call, or the work in smaller parts`;
+}
+
+export const delegationTooDeep = (depth: number): string =>
+  `error: a sub-agent at depth ${depth} can't hand work on to another one; do it with your own tools`;
+
+export const subAgentWithoutAnswer = (ending: string, reason: string | null): string =>
+  `error: the sub-agent ended without an answer: ${reason ?? ending}`;

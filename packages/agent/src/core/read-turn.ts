@@ -1,24 +1,109 @@
-/** A sampled turn as calls, or as what the model must be told about it. */
-import type { ParsedTurn } from "@rolldeck/contracts/ports/dialect";
-import type { JsonObject, TurnRecord } from "@rolldeck/contracts/segments";
-import { malformedCall, noCall, otherFormat } from "./feedback.ts";
-import { looksLikeCall } from "./looks-like-call.ts";
+/** A sampled turn as calls, or as what the model must be told about it, with notes on what people should know. */
+import type { ParsedTurn, ToolSpec } from "@rolldeck/contracts/ports/dialect";
+import type { SampleResult } from "@rolldeck/contracts/ports/sampler";
+import type { CallPolicy } from "@rolldeck/contracts/ports/task";
+import type { JsonObject, ToolCall, TurnNote, TurnRecord } from "@rolldeck/contracts/segments";
+import { checkArguments } from "./check-arguments.ts";
+import { cutTurn, malformedCall, noCall, otherFormat, tooManyCalls } from "./feedback.ts";
+import { otherDialect } from "./other-dialect.ts";
 import { sampledText } from "./render-conversation.ts";
 import type { RolloutSpec } from "./rollout.ts";
 
-/** `parseError` is the message to the model; null when every call could be read. Without tools the text is the answer. */
-export function readTurn(spec: RolloutSpec, tokens: readonly number[]): Pick<TurnRecord, "calls" | "parseError"> {
-  if (spec.tools.length === 0) return { calls: [], parseError: null };
-  const text = sampledText(spec.tokenizer, tokens);
-  const parsed = spec.dialect.parse(text, spec.tools);
-  return { calls: parsed.calls, parseError: messageFor(spec, parsed, text) };
+/** `parseError` is the message to the model; null when every call could be read. */
+type ReadTurn = Pick<TurnRecord, "calls" | "parseError" | "notes">;
+
+/**
+ * Without tools the text is the answer. A cut turn is not read: a call without its end is not a call.
+ * @param tools of the agent that took the turn
+ * @param dialectNoted the mismatch of dialects has been said on this rollout
+ */
+export function readTurn(
+  spec: RolloutSpec,
+  tools: readonly ToolSpec[],
+  result: SampleResult,
+  dialectNoted: boolean,
+): ReadTurn {
+  const given = result.notes ?? [];
+  if (result.stopReason === "length") return readCutTurn(spec, result);
+  if (tools.length === 0) return { calls: [], parseError: null, notes: given };
+  const text = sampledText(spec.tokenizer, result.tokens);
+  const parsed = spec.dialect.parse(text, tools);
+  const policy = spec.agent.callPolicy ?? spec.defaults?.callPolicy ?? "all";
+  const chosen = chooseCalls(parsed.calls, policy);
+  const other = parsed.calls.length === 0 ? otherDialect(text, spec.dialect) : null;
+  return {
+    calls: chosen.calls,
+    parseError: chosen.refusal ?? messageFor(spec, tools, parsed, other),
+    notes: [
+      ...given,
+      ...parsed.repairs.map((message): TurnNote => ({ kind: "repair", message })),
+      ...chosen.calls.flatMap((call) => coercionNotes(call, tools)),
+      ...chosen.notes,
+      ...(other !== null && !dialectNoted ? [mismatch(spec, other)] : []),
+    ],
+  };
 }
 
-function messageFor(spec: RolloutSpec, { calls, error }: ParsedTurn, text: string): string | null {
-  if (error !== null) return malformedCall(error, exampleCall(spec));
+const mismatch = ({ dialect }: RolloutSpec, other: string): TurnNote => ({
+  kind: "dialect",
+  message: `the text looks like ${other} calls; this run reads ${dialect.name}`,
+});
+
+function readCutTurn(spec: RolloutSpec, { tokens, notes = [] }: SampleResult): ReadTurn {
+  const cut: TurnNote = { kind: "truncated", message: `cut after ${tokens.length} tokens, before its end token` };
+  const told = spec.agent.onLength === "tell";
+  return {
+    calls: [],
+    parseError: told ? cutTurn(tokens.length, isThinking(spec, tokens)) : null,
+    notes: notes.some(({ kind }) => kind === "truncated") ? notes : [...notes, cut],
+  };
+}
+
+function isThinking(spec: RolloutSpec, tokens: readonly number[]): boolean {
+  const { reasoning, content } = spec.dialect.parse(sampledText(spec.tokenizer, tokens), []);
+  return reasoning.trim() !== "" && content.trim() === "";
+}
+
+interface ChosenCalls {
+  readonly calls: readonly ToolCall[];
+  /** What the model is told instead of a result. */
+  readonly refusal: string | null;
+  readonly notes: readonly TurnNote[];
+}
+
+function chooseCalls(calls: readonly ToolCall[], policy: CallPolicy): ChosenCalls {
+  const [first, ...others] = calls;
+  if (policy === "all" || first === undefined || others.length === 0) return { calls, refusal: null, notes: [] };
+  const names = others.map(({ name }) => JSON.stringify(name.slice(0, 64))).join(", ");
+  if (policy === "first") {
+    return {
+      calls: [first],
+      refusal: null,
+      notes: [{ kind: "calls", message: `first call only, left out: ${names}` }],
+    };
+  }
+  const message = `${calls.length} calls in one turn, none was run: this task takes one`;
+  return { calls: [], refusal: tooManyCalls(calls.length), notes: [{ kind: "calls", message }] };
+}
+
+/** The turn is committed before its calls run, so what the check will read otherwise is said here. */
+function coercionNotes(call: ToolCall, tools: readonly ToolSpec[]): TurnNote[] {
+  const tool = tools.find(({ name }) => name === call.name);
+  const checked = tool === undefined ? null : checkArguments(call.arguments, tool.parameters);
+  if (!checked?.ok) return [];
+  return checked.coercions.map((coercion) => ({ kind: "coercion", message: `${call.name}: ${coercion}` }));
+}
+
+function messageFor(
+  spec: RolloutSpec,
+  tools: readonly ToolSpec[],
+  { calls, error }: ParsedTurn,
+  other: string | null,
+): string | null {
+  if (other !== null) return otherFormat(spec.dialect.name, exampleCall(spec, tools));
+  if (error !== null) return malformedCall(error, exampleCall(spec, tools));
   if (calls.length > 0) return null;
-  if (looksLikeCall(text)) return otherFormat(spec.dialect.name, exampleCall(spec));
-  return noCall(spec.tools, exampleCall(spec));
+  return noCall(tools, exampleCall(spec, tools));
 }
 
 /** What the policy answered in a run without tools. */
@@ -26,7 +111,7 @@ export const readAnswer = (spec: RolloutSpec, tokens: readonly number[]): string
   spec.dialect.parse(sampledText(spec.tokenizer, tokens), []).content;
 
 /** A call of the first tool with its required arguments, as the dialect writes it. */
-function exampleCall({ dialect, tools }: RolloutSpec): string {
+export function exampleCall({ dialect }: Pick<RolloutSpec, "dialect">, tools: readonly ToolSpec[]): string {
   const [tool] = tools;
   if (tool === undefined) return "";
   const { required } = tool.parameters;

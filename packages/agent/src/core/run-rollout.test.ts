@@ -102,12 +102,12 @@ describe("a rollout", () => {
 
   it("takes the text as the answer when there are no tools", async () => {
     const { end } = await run(["<think>hm</think>It is 7."], {}, { tools: [] });
-    expect(end).toMatchObject({ ending: "answer", finalAnswer: "<think>hm</think>It is 7." });
+    expect(end).toMatchObject({ ending: "answer", finalAnswer: "It is 7." });
   });
 });
 
 describe("calls that can't run are observations (fault 7)", () => {
-  it.each(["search_web", "Get", "functions.get", "x".repeat(300)])("unknown tool %s", async (name) => {
+  it.each(["search_web", "Get", "functions.got", "x".repeat(300)])("unknown tool %s", async (name) => {
     const { end, ports, trajectory } = await run([`[${name}(key="a")]`, '[finish(answer="7")]']);
     expect(end.ending).toBe("finish_tool");
     expect(ports.toolCalls.map((call) => call.name)).toEqual(["finish"]);

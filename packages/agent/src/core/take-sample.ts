@@ -1,5 +1,6 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import { fixedPrompt, type SampleResult } from "@rolldeck/contracts/ports/sampler";
+import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
+import type { Prompt, SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { Rollout } from "./rollout.ts";
 import { turnSeed } from "./turn-seed.ts";
 
@@ -11,7 +12,8 @@ import { turnSeed } from "./turn-seed.ts";
  */
 export async function takeSample(
   { spec, ports, signal, history }: Rollout,
-  promptTokens: readonly number[],
+  prompt: Prompt,
+  tools: readonly ToolSpec[],
   room: number,
 ): Promise<{ result: SampleResult; sampleMs: number }> {
   const { sampling } = spec.agent;
@@ -20,13 +22,13 @@ export async function takeSample(
   const result = await ports.sample(
     {
       affinityKey: spec.rolloutId,
-      prompt: fixedPrompt(promptTokens),
-      tools: spec.tools,
+      prompt,
+      tools,
       maxTokens,
       temperature: spec.temperature,
       topP: sampling.topP,
       topK: sampling.topK,
-      seed: turnSeed(spec.seed, history.turns.length),
+      seed: turnSeed(spec.seed, history.turns),
       stopTokens: spec.tokenizer.stopTokens,
     },
     signal,

@@ -27,3 +27,25 @@ export function joinRanges(ranges: readonly TokenRange[]): TokenRange[] {
   }
   return joined;
 }
+
+/** Do joined ranges begin with these others? */
+export function continues(ranges: readonly TokenRange[], beginning: readonly TokenRange[]): boolean {
+  return beginning.every(({ start, end }, place) => {
+    const own = ranges[place];
+    if (own === undefined || own.start !== start) return false;
+    return place === beginning.length - 1 ? own.end >= end : own.end === end;
+  });
+}
+
+/** The ranges without their first tokens. */
+export function rangesAfter(ranges: readonly TokenRange[], tokens: number): TokenRange[] {
+  let left = tokens;
+  return ranges.flatMap(({ start, end }) => {
+    const skipped = Math.min(left, end - start);
+    left -= skipped;
+    return start + skipped < end ? [{ start: start + skipped, end }] : [];
+  });
+}
+
+export const rangesLength = (ranges: readonly TokenRange[]): number =>
+  ranges.reduce((sum, { start, end }) => sum + end - start, 0);
