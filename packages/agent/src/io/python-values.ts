@@ -11,7 +11,11 @@ interface Wrapped {
 }
 const isWrapped = (value: unknown): value is Wrapped =>
   typeof value === "object" && value !== null && "type" in value && "value" in value && !(value instanceof Map);
-const unwrap = (value: unknown): unknown => (isWrapped(value) ? value.value : value);
+/** The engine holds None as a wrapper without a value: on its own it can't be told from undefined, in a list or map it can. */
+function unwrap(value: unknown): unknown {
+  if (!isWrapped(value)) return value;
+  return value.type === "NullValue" ? null : value.value;
+}
 
 /** What Python's `str.strip()` takes away. */
 const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
@@ -74,14 +78,14 @@ function numberText(value: number): string {
   return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-/** Jinja's `==`. Only undefined equals undefined; True is 1. */
+/** Jinja's `==`: by value, True is 1. */
 export function equal(one: unknown, other: unknown): boolean {
   const [a, b] = [unwrap(one), unwrap(other)];
   if (a instanceof Map && b instanceof Map)
     return a.size === b.size && [...a].every(([key, item]) => b.has(key) && equal(item, b.get(key)));
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => equal(item, b[index]));
-  return numeric(a) === numeric(b);
+  return numeric(a ?? null) === numeric(b ?? null);
 }
 const numeric = (value: unknown): unknown => (typeof value === "boolean" ? Number(value) : value);
 
@@ -104,7 +108,7 @@ export interface JsonStyle {
 /** `json.dumps` as the `tojson` filter of chat templates calls it. @throws RangeError for what JSON can't hold */
 export function toJson(value: unknown, style: JsonStyle, depth = 0): string {
   const plain = unwrap(value);
-  if (plain === null) return "null";
+  if (plain === null || plain === undefined) return "null";
   if (typeof plain === "boolean") return String(plain);
   if (typeof plain === "number") return numberText(plain);
   if (typeof plain === "string") return jsonString(plain, style.ensureAscii);
@@ -115,7 +119,7 @@ export function toJson(value: unknown, style: JsonStyle, depth = 0): string {
       style,
       depth,
     );
-  if (!(plain instanceof Map)) throw new RangeError("an undefined value is not JSON");
+  if (!(plain instanceof Map)) throw new RangeError(`a ${typeof plain} is not JSON`);
   const entries = [...plain.entries()];
   if (style.sortKeys) entries.sort(([a], [b]) => (a < b ? -1 : 1));
   const colon = style.separators?.[1] ?? ": ";

@@ -32,6 +32,8 @@ export class TokenEncoder {
   /** Where any special token's text begins. */
   readonly #spelled: RegExp | null;
   readonly #written: RegExp | null;
+  /** A unigram vocabulary that writes unknown characters as bytes, which the library does for BPE alone. */
+  readonly #fallsBack: boolean;
 
   constructor({ tokenizer, config }: Pick<ModelFiles, "tokenizer" | "config">) {
     this.full = new Encoder(tokenizer, config);
@@ -44,6 +46,9 @@ export class TokenEncoder {
     );
     // The vocabulary is large: both share one.
     this.#plain.model = this.full.model;
+    this.#fallsBack = tokenizer.model.type === "Unigram" && tokenizer.model.byte_fallback === true;
+    // Unknown characters in a row must stay apart until they are written as bytes.
+    if (this.#fallsBack && this.full.model !== null) this.full.model.fuse_unk = false;
     const specials = tokenizer.added_tokens.filter(({ special, content }) => special && content !== "");
     this.#specials = new Map(
       specials.map(({ id, content, lstrip, rstrip }) => [
@@ -114,9 +119,20 @@ export class TokenEncoder {
     return letters.flatMap((letter) => this.#idsOf(this.#plain, anchor + letter).slice(1));
   }
 
+  #bytesFor(id: number, token: string): number[] {
+    const { model } = this.full;
+    if (id !== model?.unk_token_id || token === model.unk_token) return [id];
+    const bytes = [...new TextEncoder().encode(token)].map((byte) => byte.toString(16).toUpperCase().padStart(2, "0"));
+    const known = bytes.flatMap((byte) => this.full.token_to_id(`<0x${byte}>`) ?? []);
+    return known.length === bytes.length ? known : [id];
+  }
+
   /** @throws BoundaryError for text that the vocabulary can't write */
   #idsOf(encoder: Encoder, text: string): number[] {
-    const { ids } = encoder.encode(text, { add_special_tokens: false });
+    const encoded = encoder.encode(text, { add_special_tokens: false });
+    const ids = this.#fallsBack
+      ? encoded.ids.flatMap((id, at) => this.#bytesFor(id, encoded.tokens[at] ?? ""))
+      : encoded.ids;
     if (ids.some((id) => id === undefined))
       throw new BoundaryError(
         "infrastructure",

@@ -1,0 +1,157 @@
+/** Every tokenizer and chat template that tests know gives the token ids that Python's `transformers` gives. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
+import { conversations, texts, tools } from "@rolldeck/agent/testing/conversations";
+import { namedTemplate, tokenizerFolders } from "@rolldeck/agent/testing/tokenizer-folders";
+import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
+import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+type Folder = keyof typeof tokenizerFolders;
+/** A tokenizer with its own template, or with a named one of this repository. */
+const subjects: readonly { folder: Folder; template: string | null; thinking: boolean | null }[] = [
+  { folder: "qwen3", template: null, thinking: null },
+  { folder: "qwen3", template: null, thinking: false },
+  { folder: "qwen3", template: "qwen3-acc-thinking", thinking: null },
+  { folder: "qwen3", template: "qwen3-acc-thinking", thinking: false },
+  { folder: "qwen3", template: "qwen2.5", thinking: null },
+  { folder: "qwen3", template: "qwen3-coder", thinking: null },
+  { folder: "llama-3.1", template: null, thinking: null },
+  { folder: "llama-3.1", template: "llama-3.1", thinking: null },
+  { folder: "mistral-nemo", template: null, thinking: null },
+  { folder: "mistral-nemo", template: "mistral-nemo", thinking: null },
+  { folder: "byte-bpe", template: null, thinking: null },
+  { folder: "unigram", template: null, thinking: null },
+];
+const nameOf = ({ folder, template, thinking }: (typeof subjects)[number]) =>
+  `${folder} with ${template ?? "its own template"}${thinking === null ? "" : `, thinking ${thinking}`}`;
+
+/** Strings that no one thought of; the seed is fixed so that a difference can be looked at. */
+const strange = fc.sample(
+  fc.oneof(
+    fc.string({ unit: "grapheme", maxLength: 40 }),
+    fc.string({ unit: "binary", maxLength: 20 }),
+    fc.string({ maxLength: 60 }),
+  ),
+  { numRuns: 150, seed: 11 },
+);
+/** What Python takes for a lone surrogate it can't encode; special tokens in content are ours to write as text. */
+const allTexts = [...texts, ...strange].filter((content) => !/\p{Surrogate}/u.test(content));
+
+const Answer = z.object({
+  cases: z.array(z.array(z.int()).nullable()),
+  texts: z.record(z.string(), z.array(z.array(z.int()))),
+});
+const tokenizers = new Map<(typeof subjects)[number], Tokenizer>();
+let answer: z.infer<typeof Answer>;
+
+const situations = subjects.flatMap((subject) =>
+  Object.entries(conversations).flatMap(([name, messages]) =>
+    [false, true].flatMap((withTools) =>
+      [false, true].map((generationPrompt) => ({ subject, name, messages, withTools, generationPrompt })),
+    ),
+  ),
+);
+
+/** OpenAI's shape, which `apply_chat_template` takes. */
+const openAiMessage = ({ role, content, reasoning, toolCalls, toolCallId, name }: ChatMessage) => ({
+  role,
+  content,
+  reasoning_content: reasoning,
+  tool_calls: toolCalls?.map((call) => ({
+    id: call.id,
+    type: "function",
+    function: { name: call.name, arguments: call.arguments },
+  })),
+  tool_call_id: toolCallId,
+  name,
+});
+const openAiTool = ({ name, description, parameters }: ToolSpec) => ({
+  type: "function",
+  function: { name, description, parameters },
+});
+
+async function askPython(): Promise<z.infer<typeof Answer>> {
+  const python = process.env.ROLLDECK_PYTHON;
+  if (!python) throw new Error("set ROLLDECK_PYTHON to an interpreter with transformers; npm test does so by itself");
+  const child = spawn(python, [path.join(import.meta.dirname, "hf_render.py")], {
+    env: { ...process.env, HF_HUB_OFFLINE: "1", TRANSFORMERS_VERBOSITY: "error", PYTHONIOENCODING: "utf-8" },
+    stdio: "pipe",
+  });
+  const exit = once(child, "close");
+  child.stdin.end(
+    JSON.stringify({
+      cases: situations.map(({ subject, messages, withTools, generationPrompt }) => ({
+        folder: tokenizerFolders[subject.folder](),
+        template: subject.template === null ? templateOf(subject.folder) : namedTemplate(subject.template),
+        messages: messages.map(openAiMessage),
+        tools: withTools ? tools.map(openAiTool) : null,
+        variables: {
+          add_generation_prompt: generationPrompt,
+          ...(subject.thinking === null ? {} : { enable_thinking: subject.thinking }),
+        },
+      })),
+      texts: Object.fromEntries(Object.values(tokenizerFolders).map((folder) => [folder(), allTexts])),
+    }),
+  );
+  const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = await exit;
+  if (code !== 0) throw new Error(`transformers failed: ${errors.slice(-2_000)}`);
+  return Answer.parse(JSON.parse(out));
+}
+
+const Config = z.looseObject({ chat_template: z.string().optional() });
+function templateOf(name: Folder): string {
+  const folder = tokenizerFolders[name]();
+  const file = path.join(folder, "chat_template.jinja");
+  if (existsSync(file)) return readFileSync(file, "utf8");
+  return Config.parse(JSON.parse(readFileSync(path.join(folder, "tokenizer_config.json"), "utf8"))).chat_template ?? "";
+}
+
+beforeAll(async () => {
+  const asked = askPython();
+  for (const subject of subjects) {
+    const { folder, template, thinking } = subject;
+    const options = { thinking, ...(template === null ? {} : { template: namedTemplate(template) }) };
+    tokenizers.set(subject, await loadTokenizer(tokenizerFolders[folder](), options));
+  }
+  answer = await asked;
+});
+
+describe("chat templates in Node and in Python", () => {
+  it.each(subjects.map((subject) => [nameOf(subject), subject] as const))("%s", (_name, subject) => {
+    const tokenizer = tokenizers.get(subject);
+    const theirs = answer.cases.filter((_, at) => situations[at]?.subject === subject);
+    const ours = situations
+      .filter((situation) => situation.subject === subject)
+      .map(({ messages, withTools, generationPrompt }) => {
+        try {
+          return tokenizer?.render(messages, { generationPrompt, ...(withTools ? { tools } : {}) }) ?? null;
+        } catch {
+          return null;
+        }
+      });
+    const names = situations.filter((situation) => situation.subject === subject).map(({ name }) => name);
+    const different = names.filter((_, at) => JSON.stringify(ours[at]) !== JSON.stringify(theirs[at]));
+    expect(different).toEqual([]);
+    // A template that refuses everything would agree with itself.
+    expect(ours.filter((tokens) => tokens !== null).length).toBeGreaterThan(ours.length / 2);
+  });
+});
+
+describe("texts in Node and in Python", () => {
+  it.each(Object.keys(tokenizerFolders) as Folder[])("%s", (folder) => {
+    const tokenizer = [...tokenizers].find(([subject]) => subject.folder === folder)?.[1];
+    const theirs = answer.texts[tokenizerFolders[folder]()] ?? [];
+    const different = allTexts.filter(
+      (content, at) => JSON.stringify(tokenizer?.encode(content)) !== JSON.stringify(theirs[at]),
+    );
+    expect(different).toEqual([]);
+  });
+});
