@@ -218,6 +218,7 @@ function entryColumns(batch: readonly PreparedEntry[]): Column[] {
     batch.map(({ entry }) => (entry.kind === "turn" ? entry.turn.sampledTokens : 0)),
     batch.map(({ entry }) => (entry.kind === "edge" ? entry.stage : null)),
     batch.map(({ entry, segments }) => (entry.kind === "tools" ? (segments[0]?.index ?? null) : null)),
+    batch.map(({ entry, results }) => (entry.kind === "tools" ? (results[0]?.index ?? null) : null)),
     batch.map(({ eventType }) => eventType),
     batch.map(({ eventBody }) => eventBody),
     sorted(batch.map(({ entry }) => entry.rolloutId)),

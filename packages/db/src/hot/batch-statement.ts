@@ -56,8 +56,9 @@ from marked`;
 
 const entries = (p: Parameters): string => `
 entry as materialized (
-  select * from unnest(${p.take("int[]", "text[]", "text[]", "text[]", "int[]", "bigint[]", "int[]", "int[]", "text[]", "int[]", "text[]", "text[]")})
-    as e (ord, kind, run_id, rollout_id, attempt, claim, turn, sampled, stage, first_segment, event_type, event_body)
+  select * from unnest(${p.take("int[]", "text[]", "text[]", "text[]", "int[]", "bigint[]", "int[]", "int[]", "text[]", "int[]", "int[]", "text[]", "text[]")})
+    as e (ord, kind, run_id, rollout_id, attempt, claim, turn, sampled, stage, first_segment, first_call, event_type,
+      event_body)
 ),
 holder as materialized (
   select id, run_id, attempt, claim, state, stage from rollouts where id = any(${p.take("text[]")}) order by id for no key update
@@ -78,7 +79,7 @@ judged as materialized (
     else 'write' end as fate
   from entry e left join holder h on h.id = e.rollout_id
   ${parts.turns ? lookUp("t", "claim", "transitions", "turn = e.turn and e.kind = 'turn'") : ""}
-  ${parts.tools ? lookUp("ended", "true as yes", "tool_calls", "turn = e.turn and e.kind = 'tools' and state = 'ended'") : ""}
+  ${parts.tools ? lookUp("ended", "true as yes", "tool_calls", "turn = e.turn and index = e.first_call and state = 'ended'") : ""}
   ${parts.tools ? lookUp("told", "true as yes", "segments", "index = e.first_segment") : ""}
 ),
 written as materialized (select * from judged where fate = 'write')`;

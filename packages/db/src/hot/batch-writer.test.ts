@@ -151,6 +151,34 @@ test("an entry that can never be stored is refused before it meets others", asyn
   await writer.close();
 });
 
+test("calls of one turn end one after the other, each in a write of its own", async () => {
+  const run = await seedRollouts(database.pool, { count: 1 });
+  const [rollout] = run.rollouts as [SeededRollout];
+  const writer = new BatchWriter(database.pool);
+  const entry = turnEntry(rollout, 0);
+  const calls = [0, 1, 2].map((index) => ({ index, name: "get", arguments: {}, raw: "" }));
+  await writer.write({ ...entry, turn: { ...entry.turn, calls } });
+  const result = (index: number) => ({ index, output: `b${index}`, error: null, durationMs: 3 });
+  const last = { index: 2, origin: "observation", tokens: [1], logprobs: null, policyVersion: null } as const;
+  const seqs: number[] = [];
+  for (const results of [[result(0)], [result(1), result(2)]]) {
+    const ended = { ...toolsEntry(rollout, 0), results, segments: results.length > 1 ? [last] : [] };
+    seqs.push((await writer.write(ended)).seq);
+    await writer.write(ended);
+  }
+  expect(seqs).toEqual([2, 3]);
+  const { rows } = await database.pool.query(
+    `select index, state, output from tool_calls where rollout_id = $1 order by index`,
+    [rollout.rolloutId],
+  );
+  expect(rows).toEqual([0, 1, 2].map((index) => ({ index, state: "ended", output: `b${index}` })));
+  const { rows: segments } = await database.pool.query(`select index from segments where rollout_id = $1`, [
+    rollout.rolloutId,
+  ]);
+  expect(segments).toHaveLength(3);
+  await writer.close();
+});
+
 test("a turn or its results written twice by one claim are there once, and both writes succeed", async () => {
   const run = await seedRollouts(database.pool, { count: 1 });
   const [rollout] = run.rollouts as [SeededRollout];
