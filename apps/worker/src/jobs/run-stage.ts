@@ -34,6 +34,7 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
       dialect: dialectNamed(claimed.config.agent.dialect),
       tokenizer: await context.tokenizers.load(claimed.config.model.name),
       agent: claimed.config.agent,
+      defaults: task.defaults,
       maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),
       temperature: temperatureOf(claimed),
     };
@@ -57,8 +58,11 @@ async function earlierTurns(
 ): Promise<Trajectory | null> {
   if (claimed.turns === 0) return null;
   const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
-  const idempotent = (name: string) => tools.find((tool) => tool.name === name)?.idempotent ?? true;
-  if (!canContinue(trajectory, idempotent)) {
+  const harmless = (name: string) => {
+    const tool = tools.find((known) => known.name === name);
+    return tool === undefined || tool.idempotent || tool.delegate !== undefined;
+  };
+  if (!canContinue(trajectory, harmless)) {
     throw new BoundaryError("infrastructure", "open_call", "a tool call was under way when the worker was lost");
   }
   return trajectory;
@@ -87,6 +91,10 @@ function rolloutPorts(
     sample: (request, signal) => sampler.sample(request, signal),
     callTool: (call, agent, signal) =>
       callTool(tools, call, { instance: instance.state, agent, signal, timeoutMs: claimed.config.agent.toolTimeoutMs }),
+    delegate: (call, agent) => {
+      const tool = tools.find(({ name }) => name === call.name);
+      return tool?.delegate?.(call.arguments, { instance: instance.state, agent }) ?? null;
+    },
     commitTurn: async (turn, segments) => {
       await context.writer.write({ kind: "turn", ...claim, turn, segments });
     },
