@@ -11,15 +11,19 @@ export interface TextEnds {
   readonly tail: string;
 }
 
+/** Units encoded at a time: counting needs room for this many, however long the text is. */
+const chunkUnits = 16_384;
+const scratch = new Uint8Array(chunkUnits * 3);
+
 /** UTF-8 bytes of a text; a lone surrogate counts as U+FFFD, which is what any encoder writes for it. */
 export function utf8Length(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x80) continue;
-    bytes += unit < 0x800 ? 1 : 2;
-    // The two units of a pair make four bytes together.
-    if (isPair(text, at)) at += 1;
+  const encoder = new TextEncoder();
+  let bytes = 0;
+  for (let at = 0; at < text.length; ) {
+    const end = Math.min(at + chunkUnits, text.length);
+    const whole = end < text.length && isPair(text, end - 1) ? end - 1 : end;
+    bytes += encoder.encodeInto(text.slice(at, whole), scratch).written;
+    at = whole;
   }
   return bytes;
 }
