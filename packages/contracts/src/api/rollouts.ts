@@ -56,7 +56,8 @@ export const RolloutDetail = z.object({
     rows: z.int(),
   }),
   policyVersions: z.array(z.int()),
-  tokens: z.object({ sampled: z.int(), observation: z.int(), template: z.int(), total: z.int() }),
+  /** Add up to the total. Hints are ours, as the template is: the policy sampled neither. */
+  tokens: z.object({ sampled: z.int(), observation: z.int(), template: z.int(), hint: z.int(), total: z.int() }),
   spans: z.array(
     z.object({
       stage: z.enum(stages),

@@ -53,8 +53,8 @@ export async function readRollout(db: Queryable, rolloutId: string, attempt?: nu
     tokens: {
       sampled: tokensOf("sampled"),
       observation: tokensOf("observation"),
-      // Hints are ours, as the template is: the policy sampled neither.
-      template: tokensOf("template") + tokensOf("hint"),
+      template: tokensOf("template"),
+      hint: tokensOf("hint"),
       total: totalTokens(layout),
     },
     spans: await readSpans(db, rolloutId),

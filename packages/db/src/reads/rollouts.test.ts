@@ -113,7 +113,7 @@ describe("a trained rollout", () => {
   it("says what became of it", async () => {
     const detail = RolloutDetail.parse(await readRollout(database.pool, rollout(0)));
     expect(detail.fate).toEqual({ state: "trained", reason: null, advantage: 0.5, rows: 1 });
-    expect(detail.tokens).toEqual({ sampled: 5, observation: 9, template: 3, total: 17 });
+    expect(detail.tokens).toEqual({ sampled: 5, observation: 9, template: 3, hint: 0, total: 17 });
     expect(detail.siblings.map((sibling) => sibling.reward)).toEqual([1, 0, null]);
     expect(detail.policyVersions).toEqual([3]);
     expect(detail.attempts).toMatchObject([{ attempt: 1, turns: 2 }]);

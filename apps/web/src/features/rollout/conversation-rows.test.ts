@@ -4,6 +4,11 @@ import { formatTokenRange, parseTokenRange, rowOfToken, rowOfTurn, tokenRows } f
 
 const turn = (index: number, start: number, end: number): TurnView => ({
   turn: index,
+  thread: "",
+  notes: [],
+  reasoning: null,
+  content: null,
+  contextChange: null,
   added: [],
   sampled: { text: "", cutCharacters: 0 },
   promptTokens: start,
@@ -27,6 +32,14 @@ test("every token is in exactly one row, in order", () => {
     row.kind === "chunk" ? Array.from({ length: row.end - row.start }, (_, index) => row.start + index) : [],
   );
   expect(covered).toEqual(Array.from({ length: 950 }, (_, index) => index));
+});
+
+test("tokens stay in the order they were made in, however the turns are read", () => {
+  const starts = tokenRows([turn(1, 330, 900), turn(0, 300, 310)], 950).flatMap((row) =>
+    row.kind === "chunk" ? [row.start] : [],
+  );
+  expect(starts).toEqual(starts.toSorted((a, b) => a - b));
+  expect(starts[0]).toBe(0);
 });
 
 test("turns and tokens are found by row", () => {

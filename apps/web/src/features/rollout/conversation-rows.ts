@@ -29,7 +29,8 @@ export const textRows = (turns: readonly TurnView[]): ConversationRow[] =>
 /** Every token once, in order: what came before a turn's own words is shown with that turn. */
 export function tokenRows(turns: readonly TurnView[], total: number): ConversationRow[] {
   let at = 0;
-  const rows = turns.flatMap((turn): ConversationRow[] => {
+  const made = turns.toSorted((a, b) => a.sampledRange.start - b.sampledRange.start);
+  const rows = made.flatMap((turn): ConversationRow[] => {
     const { start, end } = turn.sampledRange;
     const own: ConversationRow[] = [
       { kind: "head", key: `h${turn.turn}`, turn },
@@ -41,7 +42,7 @@ export function tokenRows(turns: readonly TurnView[], total: number): Conversati
   });
   if (turns.length > 0 && at < total) {
     rows.push({ kind: "after", key: "after", start: at, end: total });
-    rows.push(...chunks(turns.at(-1)?.turn ?? 0, at, total));
+    rows.push(...chunks(made.at(-1)?.turn ?? 0, at, total));
   }
   return rows;
 }

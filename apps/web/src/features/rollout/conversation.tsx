@@ -11,13 +11,15 @@ import {
   textRows,
   tokenRows,
 } from "./conversation-rows.ts";
+import type { SubAgent } from "./thread-tree.ts";
 import { TokenChunk } from "./token-chunk.tsx";
 import type { TokenMode } from "./token-colour.ts";
 import { TokenLegend } from "./token-legend.tsx";
 import type { Token, TokenStore } from "./token-store.ts";
 import { TokenStrip } from "./token-strip.tsx";
 import { TokenTooltip } from "./token-tooltip.tsx";
-import { TurnBlock, TurnHead } from "./turn-block.tsx";
+import { TurnBlock } from "./turn-block.tsx";
+import { TurnHead } from "./turn-head.tsx";
 
 export interface ConversationHandle {
   toTurn(turn: number): void;
@@ -32,6 +34,9 @@ export function Conversation({
   largestAdvantage,
   current,
   onCurrent,
+  onGo,
+  agents,
+  artifactHref,
   collapsed,
   selection,
   onSelection,
@@ -44,7 +49,12 @@ export function Conversation({
   mode: TokenMode;
   largestAdvantage: number;
   current: number;
+  /** Marks the turn that is read. */
   onCurrent(turn: number): void;
+  /** Brings a turn into view. */
+  onGo(turn: number): void;
+  agents: ReadonlyMap<string, SubAgent>;
+  artifactHref(turn: number, index: number, name: string): string;
   collapsed: boolean;
   selection: { readonly start: number; readonly end: number } | null;
   onSelection(range: string): void;
@@ -64,7 +74,7 @@ export function Conversation({
     getItemKey: (index) => `${showTokens}${rows[index]?.key ?? index}`,
     estimateSize: (index) => {
       const row = rows[index];
-      if (row?.kind === "turn") return collapsed ? 32 : 220;
+      if (row?.kind === "turn") return collapsed ? 33 : 220;
       if (row?.kind === "chunk") return 24 * Math.ceil((row.end - row.start) / 90);
       return 32;
     },
@@ -149,14 +159,17 @@ export function Conversation({
                     turn={row.turn}
                     current={row.turn.turn === current}
                     collapsed={collapsed}
+                    agents={agents}
+                    artifactHref={artifactHref}
                     onSelect={onCurrent}
+                    onGo={onGo}
                   />
                 )}
                 {row.kind === "head" && (
                   // biome-ignore lint/a11y/useKeyWithClickEvents: j and k choose turns by keyboard
                   // biome-ignore lint/a11y/noStaticElementInteractions: a click only marks the turn that is read
                   <div onClick={() => onCurrent(row.turn.turn)} className="pb-1.5">
-                    <TurnHead turn={row.turn} current={row.turn.turn === current} />
+                    <TurnHead turn={row.turn} current={row.turn.turn === current} onGo={onGo} />
                   </div>
                 )}
                 {row.kind === "after" && (

@@ -7,6 +7,7 @@ import { TextPreview } from "../../design/text-preview.tsx";
 import { TimeAgo } from "../../design/time-ago.tsx";
 import { formatCount, formatExact, formatFraction, formatNumber, shortenId } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
+import { subAgents } from "./thread-tree.ts";
 import type { Token } from "./token-store.ts";
 import { TokenFacts } from "./token-tooltip.tsx";
 
@@ -15,11 +16,13 @@ const number = (value: ReactNode) => <span className="num">{value}</span>;
 /** The chosen token, the chosen turn, then the whole rollout. */
 export function DetailPane({
   rollout,
+  turns,
   turn,
   token,
   link,
 }: {
   rollout: RolloutDetail;
+  turns: readonly TurnView[];
   turn: TurnView | null;
   token: Token | null;
   /** Address of what is chosen. */
@@ -73,10 +76,14 @@ export function DetailPane({
             ["Task", rollout.taskSet],
             ["Purpose", `${rollout.purpose === "train" ? "train, step" : "held-out, version"} ${rollout.step}`],
             ["Success", rollout.success === null ? "n/a" : rollout.success ? "yes" : "no"],
-            ["Training rows", number(formatCount(rollout.fate.rows))],
+            ["Training rows", <RowCount key="rows" rollout={rollout} turns={turns} />],
+            ["Context changes", number(formatCount(turns.filter((each) => each.contextChange !== null).length))],
+            ["Sub-agents", number(formatCount(subAgents(turns).size))],
+            ["Turns retried", number(formatCount(turns.filter((each) => each.parseError !== null).length))],
             ["Sampled", number(formatExact(rollout.tokens.sampled))],
             ["Observations", number(formatExact(rollout.tokens.observation))],
             ["Template", number(formatExact(rollout.tokens.template))],
+            ["Hints", number(formatExact(rollout.tokens.hint))],
             ["All tokens", number(formatExact(rollout.tokens.total))],
             ["Created", <TimeAgo key="created" at={rollout.createdAt} />],
           ]}
@@ -93,6 +100,27 @@ export function DetailPane({
         <Spans rollout={rollout} />
       </section>
     </div>
+  );
+}
+
+/** A row for each unbroken prefix: restarts and sub-agents open rows; more than those mean broken prefixes. */
+function RowCount({ rollout, turns }: { rollout: RolloutDetail; turns: readonly TurnView[] }): JSX.Element {
+  const { rows } = rollout.fate;
+  const expected = 1 + subAgents(turns).size + turns.filter((turn) => turn.contextChange !== null).length;
+  const broken = Math.max(0, rows - expected);
+  return (
+    <span className="num">
+      {formatCount(rows)}
+      {broken > 0 && (
+        <span
+          className="text-paused"
+          title="The prompt was not a continuation of what came before; a new row begins there"
+        >
+          {" "}
+          · {formatCount(broken)} {broken === 1 ? "break" : "breaks"}
+        </span>
+      )}
+    </span>
   );
 }
 

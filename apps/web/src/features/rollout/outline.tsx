@@ -4,6 +4,17 @@ import { type JSX, useEffect, useRef } from "react";
 import { join } from "../../design/join.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
+import { depthOf } from "./thread-tree.ts";
+import { type MarkKind, markGlyphs, turnMarks } from "./turn-marks.ts";
+
+const markColours: Record<MarkKind, string> = {
+  failed: "text-failed",
+  retry: "text-paused",
+  cut: "text-paused",
+  reset: "text-accent-text",
+  hint: "text-[var(--origin-hint)]",
+  note: "text-g7",
+};
 
 /** Turns with what each cost; the bar is sampled tokens against the longest turn. */
 export function Outline({
@@ -29,21 +40,26 @@ export function Outline({
       </div>
       <ol ref={list}>
         {turns.map((turn) => {
-          const failed = turn.calls.some((call) => call.error !== null) || turn.parseError !== null;
+          const marks = turnMarks(turn).filter((mark) => mark.kind !== "note");
           return (
             <li key={turn.turn} data-outline={turn.turn}>
               <button
                 type="button"
                 aria-current={turn.turn === current ? "step" : undefined}
                 onClick={() => onSelect(turn.turn)}
+                style={{ paddingLeft: 12 + 10 * Math.min(4, depthOf(turn.thread)) }}
                 className={join(
-                  "flex h-7 w-full items-center gap-2 px-3 text-left",
+                  "flex h-7 w-full items-center gap-2 pr-3 text-left",
                   turn.turn === current ? "bg-accent-soft text-g9" : "hover:bg-g1",
                 )}
               >
                 <span className="num w-5 shrink-0 text-sm">{turn.turn}</span>
                 <span className="mono min-w-0 flex-1 truncate text-xs text-g7">
-                  {failed && <span className="text-failed">▲ </span>}
+                  {marks.map((mark) => (
+                    <span key={mark.kind} title={mark.label} className={markColours[mark.kind]}>
+                      {markGlyphs[mark.kind]}{" "}
+                    </span>
+                  ))}
                   {turn.calls.map((call) => call.name).join(", ") || "no call"}
                 </span>
                 <span className="relative w-12 text-right">

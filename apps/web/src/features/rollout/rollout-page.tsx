@@ -9,6 +9,7 @@ import { useCrumbs } from "../shell/page-header.ts";
 import { useOrigin } from "../shell/use-origin.ts";
 import { Conversation, type ConversationHandle } from "./conversation.tsx";
 import { DetailPane } from "./detail-pane.tsx";
+import { DialectBanner } from "./dialect-banner.tsx";
 import { Outline } from "./outline.tsx";
 import { RolloutHeader } from "./rollout-header.tsx";
 import { RolloutToolbar } from "./rollout-toolbar.tsx";
@@ -49,13 +50,14 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
           <ErrorBanner error={state.error} doing="load all of this rollout" onRetry={state.refresh} />
         </div>
       )}
+      <DialectBanner turns={state.turns} onTurn={goTurn} />
       <div className="flex min-h-0 flex-1">
-        <aside className="flex w-[232px] shrink-0 flex-col border-r border-g3 max-[1100px]:w-[180px]">
+        <aside className="max-md:hidden flex w-[232px] shrink-0 flex-col border-r border-g3 max-[1100px]:w-[180px]">
           <Outline turns={state.turns} current={state.current} onSelect={goTurn} />
         </aside>
         <section className="flex min-w-0 flex-1 flex-col" aria-label="Turns and tokens">
           <RolloutToolbar state={state} collapsed={collapsed} onCollapsed={setCollapsed} />
-          <Turns state={state} rollout={rollout} collapsed={collapsed} handle={handle} />
+          <Turns state={state} rollout={rollout} goTurn={goTurn} collapsed={collapsed} handle={handle} />
         </section>
         <Details state={state} rollout={rollout} path={`/runs/${runId}/t/${rolloutId}`} />
       </div>
@@ -106,17 +108,26 @@ type Rollout = NonNullable<RolloutView["rollout"]>;
 function Turns({
   state,
   rollout,
+  goTurn,
   collapsed,
   handle,
 }: {
   state: RolloutView;
   rollout: Rollout;
+  goTurn(turn: number): void;
   collapsed: boolean;
   handle: React.RefObject<ConversationHandle | null>;
 }): JSX.Element {
   const { setView } = state;
   const live = rollout.state !== "settled";
+  const { rolloutId } = rollout;
+  const attempt = state.view.attempt ?? rollout.attempt;
   const onCurrent = useCallback((turn: number) => void setView({ turn }), [setView]);
+  const artifactHref = useCallback(
+    (turn: number, index: number, name: string) =>
+      `/api/v1/rollouts/${rolloutId}/artifacts/${turn}/${index}/${encodeURIComponent(name)}?attempt=${attempt}`,
+    [rolloutId, attempt],
+  );
   if (state.turns.length === 0 && !state.loadingTurns)
     return (
       <EmptyState title="No turn yet">
@@ -136,6 +147,9 @@ function Turns({
       largestAdvantage={state.largestAdvantage}
       current={state.current}
       onCurrent={onCurrent}
+      onGo={goTurn}
+      agents={state.agents}
+      artifactHref={artifactHref}
       collapsed={collapsed}
       selection={state.selection}
       onSelection={(tok) => void setView({ tok, tokens: true })}
@@ -152,6 +166,7 @@ function Details({ state, rollout, path }: { state: RolloutView; rollout: Rollou
     <aside aria-label="Details" className="w-[280px] shrink-0 overflow-auto border-l border-g3 max-[1100px]:hidden">
       <DetailPane
         rollout={rollout}
+        turns={turns}
         turn={turns.find((turn) => turn.turn === current) ?? null}
         token={selection && showTokens ? store.at(selection.start) : null}
         link={`${origin}${path}?turn=${current}${view.tok ? `&tok=${view.tok}` : ""}`}

@@ -1,143 +1,131 @@
 "use client";
-/** One turn as text: what was added before it, the model's words, and each call with its result. */
+/** One turn as text: what was added before it, the model's words, each call with its result, and what became of the context. */
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
 import { type JSX, memo, useState } from "react";
-import { Chip } from "../../design/chip.tsx";
-import { join } from "../../design/join.ts";
 import { TextPreview } from "../../design/text-preview.tsx";
-import { formatCount, formatNumber } from "../../format/numbers.ts";
-import { formatDuration } from "../../format/times.ts";
-
-type Added = TurnView["added"][number];
-type Call = TurnView["calls"][number];
-const originLabels: Record<Added["origin"], string> = {
-  template: "Template",
-  observation: "Observation",
-  hint: "Hint",
-  sampled: "Sampled",
-};
-
-export function TurnHead({ turn, current }: { turn: TurnView; current: boolean }): JSX.Element {
-  return (
-    <div className={join("flex h-8 items-center gap-3 border-t border-g3 px-4", current ? "bg-accent-soft" : "bg-g1")}>
-      <h3 className="font-semibold">Turn {turn.turn}</h3>
-      {turn.stopReason === "length" && <Chip tone="paused">cut by length</Chip>}
-      {turn.parseError && <Chip tone="paused">call not readable</Chip>}
-      <span className="flex-1" />
-      <span className="num flex gap-3 text-xs text-g7">
-        <span title="Policy version that sampled this turn">v{turn.policyVersion}</span>
-        <span title={`Prompt ${turn.promptTokens} tokens, ${turn.cacheHitTokens} of them from the cache`}>
-          {formatCount(turn.promptTokens)} in
-        </span>
-        <span title="Sampled tokens">{formatCount(turn.sampledTokens)} out</span>
-        <span title="Mean log-prob of the sampled tokens, nats">{formatNumber(turn.meanLogprob)}</span>
-        <span title="Time to sample">{formatDuration(turn.sampleMs)}</span>
-      </span>
-    </div>
-  );
-}
+import { AddedBlock } from "./added-block.tsx";
+import { CallBlock } from "./call-block.tsx";
+import { LabelledRow } from "./labelled-row.tsx";
+import { type SubAgent, threadOfCall } from "./thread-tree.ts";
+import { indent, TurnHead } from "./turn-head.tsx";
+import { changeCounts, changeTitle, noteName } from "./turn-marks.ts";
 
 export const TurnBlock = memo(function TurnBlock({
   turn,
   current,
   collapsed,
+  agents,
+  artifactHref,
   onSelect,
+  onGo,
 }: {
   turn: TurnView;
   current: boolean;
   collapsed: boolean;
+  agents: ReadonlyMap<string, SubAgent>;
+  artifactHref(turn: number, index: number, name: string): string;
   onSelect(turn: number): void;
+  onGo(turn: number): void;
 }): JSX.Element {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: j and k choose turns by keyboard
-    <article aria-label={`Turn ${turn.turn}`} data-turn={turn.turn} onClick={() => onSelect(turn.turn)}>
-      <TurnHead turn={turn} current={current} />
+    <article
+      aria-label={`Turn ${turn.turn}`}
+      data-turn={turn.turn}
+      data-thread={turn.thread}
+      onClick={() => onSelect(turn.turn)}
+    >
+      <TurnHead turn={turn} current={current} onGo={onGo} />
       {!collapsed && (
-        <div className="flex flex-col gap-2 px-4 pt-2 pb-4">
+        <div className="flex flex-col gap-2 pt-2 pr-4 pb-4" style={{ paddingLeft: indent(turn) }}>
           {turn.added.map((added, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: what was added never changes once committed
             <AddedBlock key={index} added={added} open={turn.turn === 0} />
           ))}
-          <div className="flex gap-3">
-            <span className="w-[84px] shrink-0 pt-px text-xs leading-[18px] font-medium text-accent-text">Policy</span>
-            <div className="min-w-0 flex-1">
-              <TextPreview text={turn.sampled.text} cutCharacters={turn.sampled.cutCharacters} />
-            </div>
-          </div>
+          <Words turn={turn} />
           {turn.parseError && (
-            <div className="flex gap-3 text-sm text-paused">
-              <span className="w-[84px] shrink-0 text-xs leading-[18px]">Told the model</span>
-              <TextPreview text={turn.parseError} />
-            </div>
+            <LabelledRow label="↻ Told the model" className="text-paused">
+              <TextPreview text={turn.parseError} className="text-paused" />
+            </LabelledRow>
           )}
-          {turn.calls.map((call) => (
-            <CallBlock key={call.index} call={call} />
+          {turn.notes.map((note, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: notes never change once committed
+            <LabelledRow key={index} label="• Note" className="text-g7">
+              <p className="text-sm leading-[18px] text-g8 [overflow-wrap:anywhere]">
+                <span className="font-medium">{noteName(note)}:</span> {note.message}
+              </p>
+            </LabelledRow>
           ))}
+          {turn.calls.map((call) => (
+            <CallBlock
+              key={call.index}
+              call={call}
+              agent={agents.get(threadOfCall(turn, call.index))}
+              artifactHref={(name) => artifactHref(turn.turn, call.index, name)}
+              onGo={onGo}
+            />
+          ))}
+          {turn.contextChange && <ContextChange change={turn.contextChange} />}
         </div>
       )}
     </article>
   );
 });
 
-function AddedBlock({ added, open }: { added: Added; open: boolean }): JSX.Element {
-  const [shown, setShown] = useState(open);
+/** The sampled text; thinking stands apart from the rest, and the text as it came is one click away. */
+function Words({ turn }: { turn: TurnView }): JSX.Element {
+  const [raw, setRaw] = useState(false);
+  const apart = turn.reasoning && !raw;
   return (
-    <div className="flex gap-3 text-g7">
-      <span className="w-[84px] shrink-0 text-xs leading-[18px]">{originLabels[added.origin]}</span>
-      <div className="min-w-0 flex-1">
-        <button
-          type="button"
-          aria-expanded={shown}
-          onClick={() => setShown(!shown)}
-          className="text-xs leading-[18px] text-g7 hover:text-g9"
-        >
-          {shown ? "▾" : "▸"} {formatCount(added.tokens)} tokens, not sampled
-          {!shown && (
-            <span className="mono ml-2 inline-block max-w-[380px] truncate align-bottom opacity-80">
-              {added.preview.text.slice(0, 120).replaceAll("\n", " ")}
-            </span>
-          )}
-        </button>
-        {shown && (
+    <>
+      {apart && turn.reasoning && (
+        <LabelledRow label="Thinking" className="text-g7">
           <TextPreview
-            text={added.preview.text}
-            cutCharacters={added.preview.cutCharacters}
-            className="border-l-2 border-g4 pl-2 text-g8"
+            text={turn.reasoning.text}
+            cutCharacters={turn.reasoning.cutCharacters}
+            className="border-l-2 border-accent-soft pl-2 text-g8"
           />
+        </LabelledRow>
+      )}
+      <LabelledRow label="Policy" className="font-medium text-accent-text">
+        {apart && turn.content ? (
+          <TextPreview
+            text={turn.content.text === "" ? "(nothing beside thinking and calls)" : turn.content.text}
+            cutCharacters={turn.content.cutCharacters}
+            className={turn.content.text === "" ? "text-g7" : undefined}
+          />
+        ) : (
+          <TextPreview text={turn.sampled.text} cutCharacters={turn.sampled.cutCharacters} />
         )}
-      </div>
-    </div>
+        {turn.reasoning && (
+          <button
+            type="button"
+            aria-pressed={raw}
+            onClick={() => setRaw(!raw)}
+            className="text-xs text-accent-text hover:underline"
+          >
+            {raw ? "Thinking apart" : "As sampled"}
+          </button>
+        )}
+      </LabelledRow>
+    </>
   );
 }
 
-function CallBlock({ call }: { call: Call }): JSX.Element {
-  const failed = call.error !== null;
+function ContextChange({ change }: { change: NonNullable<TurnView["contextChange"]> }): JSX.Element {
+  const title = changeTitle(change);
   return (
-    <div className="ml-[96px] overflow-hidden rounded-md border border-g3">
-      <div className="flex min-h-7 items-center gap-2 border-b border-g3 bg-g1 px-2">
-        <span className="mono min-w-0 truncate text-sm font-medium" title={call.name}>
-          {call.name}
-        </span>
-        {failed && <Chip tone="failed">▲ {call.error?.code}</Chip>}
-        {call.state === "started" && <Chip tone="running">running</Chip>}
-        <span className="flex-1" />
-        <span className="num text-xs text-g7">{formatDuration(call.durationMs)}</span>
-      </div>
-      <div className="grid grid-cols-[64px_minmax(0,1fr)] gap-y-1 p-2">
-        <span className="text-xs leading-[18px] text-g7">Arguments</span>
-        <TextPreview text={JSON.stringify(call.arguments, null, Object.keys(call.arguments).length > 1 ? 2 : 0)} />
-        <span className="text-xs leading-[18px] text-g7">{failed ? "Error" : "Result"}</span>
-        {failed ? (
-          <TextPreview text={call.error?.message ?? ""} className="text-failed" />
-        ) : call.output ? (
-          <TextPreview
-            text={call.output.text === "" ? "(empty)" : call.output.text}
-            cutCharacters={call.output.cutCharacters}
-          />
-        ) : (
-          <span className="text-sm text-g7">not there yet</span>
-        )}
-      </div>
-    </div>
+    <p
+      data-testid="context-change"
+      className="flex flex-wrap items-center gap-x-2 rounded-md bg-accent-soft px-3 py-1.5 text-accent-text"
+      title="What the next prompt of this agent begins with, against this turn's prompt and sample"
+    >
+      <span aria-hidden="true">⟲</span>
+      <span className="font-medium">
+        {title.charAt(0).toUpperCase()}
+        {title.slice(1)}
+      </span>
+      <span className="text-sm">{changeCounts(change)}</span>
+    </p>
   );
 }

@@ -7,6 +7,7 @@ import { useTRPC } from "../../api/query-provider.tsx";
 import { useRunEvents } from "../../live/live-provider.tsx";
 import { useThrottled } from "../../live/throttle.ts";
 import { parseTokenRange } from "./conversation-rows.ts";
+import { inReadingOrder, subAgents } from "./thread-tree.ts";
 import { tokenModes } from "./token-colour.ts";
 import { useTokenStore } from "./token-store.ts";
 import { turnsKey, useTurns } from "./use-turns.ts";
@@ -34,7 +35,9 @@ export function useRolloutView(runId: string, rolloutId: string) {
     ),
   );
   const run = useQuery(trpc.runs.get.queryOptions({ runId }));
-  const { query: turnsQuery, turns } = useTurns(rolloutId, attempt);
+  const { query: turnsQuery, turns: committed } = useTurns(rolloutId, attempt);
+  const turns = useMemo(() => inReadingOrder(committed), [committed]);
+  const agents = useMemo(() => subAgents(committed), [committed]);
   const selection = useMemo(() => parseTokenRange(view.tok), [view.tok]);
   const showTokens = view.tokens ?? selection !== null;
   const rollout = detail.data;
@@ -65,6 +68,7 @@ export function useRolloutView(runId: string, rolloutId: string) {
     setView,
     rollout,
     turns,
+    agents,
     selection,
     showTokens,
     store: tokens.store,
