@@ -24,12 +24,14 @@ export function rolloutMask(rollout: { ending: Ending; reward: number | null }, 
 
 /**
  * Mask of every token of a row, in order. Sampled tokens of turns that gave no usable call are masked: the policy was told
- * to try again, and the lesson of the rollout's reward belongs to the calls that ran.
+ * to try again, and the lesson of the rollout's reward belongs to the calls that ran. So are turns that were cut and that
+ * the rollout went on after (half a thought is no lesson), and turns whose tokens the server itself contradicts.
  * @param whole reason for the whole rollout or row (ending, reward, over-length), null when there is none
  */
 export function rowMask(row: PackedRow, trajectory: TrajectoryTokens, whole: TokenMask): TokenMask[] {
   const { segments, turns } = trajectory;
   const offsets = segmentOffsets(segments);
+  const newest = turns.at(-1)?.turn;
   const mask: TokenMask[] = [];
   let index = 0;
   for (const position of positionsOf(row.ranges)) {
@@ -43,21 +45,30 @@ export function rowMask(row: PackedRow, trajectory: TrajectoryTokens, whole: Tok
     const turn = turns.find((candidate) => candidate.turn === row.turns[nth]);
     if (turn === undefined) throw new RangeError(`row names turn ${row.turns[nth]}, which the trajectory lacks`);
     const segment = segments[turn.sampledSegment];
+    const ofTurn = whole ?? turnMask(turn, turn.turn === newest);
     for (let position = range.start; position < range.end; position++) {
-      mask[position] = whole ?? sampledTokenMask(turn, segment, position - range.start);
+      mask[position] = ofTurn ?? sampledTokenMask(segment, position - range.start) ?? callMask(turn);
     }
   });
   if (mask.length !== rangesLength(row.ranges)) throw new RangeError("the mask does not cover the row");
   return mask;
 }
 
-function sampledTokenMask(turn: TurnRecord, segment: Segment | undefined, offset: number): TokenMask {
+/** @param newest the rollout ended with it: then its ending says whether a cut is trained */
+function turnMask({ notes, stopReason }: TurnRecord, newest: boolean): TokenMask {
+  if (notes.some(({ kind }) => kind === "usage" || kind === "drift")) return "incomplete-sample";
+  return stopReason === "length" && !newest ? "turn-cut" : null;
+}
+
+function sampledTokenMask(segment: Segment | undefined, offset: number): TokenMask {
   const logprobs = segment?.logprobs ?? null;
   // A server that sent fewer logprobs than tokens left no way to tell which is whose.
   if (logprobs === null || logprobs.length !== segment?.tokens.length) return "no-logprob";
-  if (!Number.isFinite(logprobs[offset])) return "no-logprob";
-  return turn.parseError !== null && turn.calls.length === 0 ? "parse-retry" : null;
+  return Number.isFinite(logprobs[offset]) ? null : "no-logprob";
 }
+
+const callMask = ({ parseError, calls }: TurnRecord): TokenMask =>
+  parseError !== null && calls.length === 0 ? "parse-retry" : null;
 
 /** Flat (count, reason index or −1) list. */
 export function encodeMask(mask: readonly TokenMask[]): number[] {
