@@ -95,6 +95,8 @@ export interface ScriptedOptions {
   readonly tools?: Readonly<Record<string, (call: ToolCall) => ToolOutcome>>;
   /** By tool name: the work of a sub-agent that takes the call. */
   readonly delegations?: Readonly<Record<string, (call: ToolCall, agent: AgentView) => Delegation>>;
+  /** Requests keep the loop's own prompts, which go on growing, instead of what they were when sent. */
+  readonly keepPrompts?: boolean;
   /** What was stored before. */
   readonly stored?: Trajectory | null;
   /** Throws in place of the commit with this number (from 0): the worker is lost before it. */
@@ -135,7 +137,7 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
     now: () => clock++,
     sample: async (request) => {
       const turn = turns.length;
-      requests.push({ ...request, prompt: fixedPrompt(request.prompt.toArray()) });
+      requests.push(options.keepPrompts ? request : { ...request, prompt: fixedPrompt(request.prompt.toArray()) });
       log.push(`sample ${turn}`);
       const said =
         typeof policy === "function" ? policy(turn, request) : (policy[Math.min(turn, policy.length - 1)] ?? "");

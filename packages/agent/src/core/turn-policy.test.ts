@@ -1,0 +1,325 @@
+/** Several calls, cut turns, unreadable turns, loops, caps and hints: what is run, what the model is told, what is noted. */
+import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
+import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import type { HintName } from "@rolldeck/contracts/run-config";
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { quickstartFolder, rolloutSpec, saying, scriptedRollout } from "../../testing/scripted-rollout.ts";
+import { loadTokenizer } from "../io/load-tokenizer.ts";
+import { hermes } from "./dialects/hermes.ts";
+import { runRollout } from "./run-rollout.ts";
+
+let tokenizer: Tokenizer;
+beforeAll(async () => {
+  tokenizer = await loadTokenizer(quickstartFolder());
+});
+const signal = new AbortController().signal;
+
+const run = async (
+  policy: Parameters<typeof scriptedRollout>[0]["policy"],
+  agent: Parameters<typeof rolloutSpec>[1] = {},
+  overrides: Parameters<typeof rolloutSpec>[2] = {},
+  tools?: Parameters<typeof scriptedRollout>[0]["tools"],
+) => {
+  const ports = scriptedRollout({ tokenizer, policy, tools });
+  const end = await runRollout(rolloutSpec(tokenizer, agent, overrides), null, ports, signal);
+  const { turns, segments } = ports.stored();
+  const transcript = tokenizer.decode(segments.flatMap((segment) => [...segment.tokens]));
+  return { end, ports, turns, segments, transcript };
+};
+const finish = '[finish(answer="7")]';
+
+describe("several calls in one turn", () => {
+  const policy = ['[get(key="a"), get(key="b")]', finish];
+  it("all run in order unless someone says otherwise", async () => {
+    const { ports, turns } = await run(policy);
+    expect(ports.toolCalls.map((call) => call.arguments.key ?? call.name)).toEqual(["a", "b", "finish"]);
+    expect(turns[0]?.notes).toEqual([]);
+  });
+  it("first only: the others are noted and are no calls", async () => {
+    const { ports, turns } = await run(policy, { callPolicy: "first" });
+    expect(ports.toolCalls).toHaveLength(2);
+    expect(turns[0]?.calls).toHaveLength(1);
+    expect(turns[0]?.notes).toEqual([{ kind: "calls", message: 'first call only, left out: "get"' }]);
+  });
+  it("refused: none runs, the model is told, and it counts as a turn without a usable call", async () => {
+    const { end, ports, turns, transcript } = await run(policy, { callPolicy: "refuse" });
+    expect(ports.toolCalls.map(({ name }) => name)).toEqual(["finish"]);
+    expect(turns[0]).toMatchObject({ calls: [], notes: [{ kind: "calls" }] });
+    expect(transcript).toContain("<|user|>error: one call a turn, please: this turn held 2");
+    expect(end.ending).toBe("finish_tool");
+    expect((await run(policy.slice(0, 1), { callPolicy: "refuse", parseRetries: 1 })).end.ending).toBe("no_call");
+  });
+  it("is the task's matter where the config is silent", async () => {
+    expect((await run(policy, {}, { defaults: { callPolicy: "first" } })).ports.toolCalls).toHaveLength(2);
+    const both = await run(policy, { callPolicy: "all" }, { defaults: { callPolicy: "first" } });
+    expect(both.ports.toolCalls).toHaveLength(3);
+  });
+});
+
+describe("a turn that is cut (fault 9)", () => {
+  const cut = (text: string) => (): SampleResult => {
+    const said = saying(tokenizer, text, { stopReason: "length" });
+    return { ...said, tokens: said.tokens.slice(0, -1), logprobs: said.logprobs?.slice(0, -1) ?? null };
+  };
+  it("ends the rollout by default, with a note", async () => {
+    const { end, turns } = await run([cut('[get(key="a')]);
+    expect(end).toMatchObject({ ending: "length", reason: "turn 0 was cut after 11 tokens" });
+    expect(turns[0]?.notes).toEqual([{ kind: "truncated", message: "cut after 11 tokens, before its end token" }]);
+  });
+  it("or the model is told that it was cut, never that it forgot, at most K times in a row", async () => {
+    const tell = { onLength: "tell", lengthRetries: 2 } as const;
+    const { end, segments, transcript, turns } = await run([cut('[get(key="a'), cut("[get("), finish], tell);
+    expect(end).toMatchObject({ ending: "finish_tool", turns: 3 });
+    expect(transcript).toContain(
+      '[get(key="a<|user|>your last turn was cut after 11 tokens, before its end; nothing of it was run.',
+    );
+    expect(transcript).not.toContain("no tool call");
+    expect(segments.map(({ origin }) => origin)).toEqual(["template", "sampled", "hint", "sampled", "hint", "sampled"]);
+    expect(turns[0]).toMatchObject({ stopReason: "length", calls: [] });
+    expect((await run([cut("x")], tell)).end).toMatchObject({ ending: "length", turns: 3 });
+    const between = await run([cut("x"), cut("y"), '[get(key="a")]', cut("z"), cut("z"), finish], tell);
+    expect(between.end.ending).toBe("finish_tool");
+  });
+  it("is told to think less when it was all thinking", async () => {
+    const { transcript } = await run([cut("<think>hmm, so"), finish], { onLength: "tell" });
+    expect(transcript).toContain("All of it was thinking: think less this time and write the call");
+  });
+  it("is known by its missing end token, whatever the server says", async () => {
+    const stop = () => {
+      const said = cut("[get(")();
+      return { ...said, stopReason: "stop" as const };
+    };
+    const { end, ports } = await run([stop, finish], { onLength: "tell" });
+    expect(end.ending).toBe("finish_tool");
+    expect(ports.toolCalls).toHaveLength(1);
+  });
+  it("that fills the context ends it all the same", async () => {
+    const { end } = await run(["z".repeat(100)], { maxContextTokens: 40, onLength: "tell" });
+    expect(end.ending).toBe("context_full");
+  });
+});
+
+describe("notes", () => {
+  it("say once a rollout that the model writes another dialect", async () => {
+    const other = '<tool_call>{"name": "get", "arguments": {}}</tool_call>';
+    const { turns } = await run([other, other, finish]);
+    expect(turns.map(({ notes }) => notes.map(({ kind }) => kind))).toEqual([["dialect"], [], []]);
+    expect(turns[0]?.notes[0]?.message).toContain("this run reads pythonic");
+  });
+  it("say what was mended and what was read otherwise, before the call runs", async () => {
+    const tools = [
+      { name: "at", description: "", parameters: { type: "object", properties: { n: { type: "integer" } } } },
+    ];
+    const { turns, ports } = await run(['[at(n="4")]'], { maxTurns: 1 }, { tools }, { at: () => ({ output: "ok" }) });
+    expect(turns[0]?.notes).toEqual([{ kind: "coercion", message: 'at: n: "4" read as integer' }]);
+    expect(turns[0]?.calls[0]?.arguments).toEqual({ n: "4" });
+    expect(ports.toolCalls[0]?.arguments).toEqual({ n: 4 });
+    const fenced = '<tool_call>\n```json\n{"name": "get", "arguments": {"key": "a",}}\n```\n</tool_call>';
+    const mended = await run([fenced], { maxTurns: 1 }, { dialect: hermes });
+    expect(mended.turns[0]?.notes.every(({ kind }) => kind === "repair")).toBe(true);
+    expect(mended.turns[0]?.notes.length).toBeGreaterThan(0);
+  });
+  it("keep what the adapter found odd", async () => {
+    const notes = [{ kind: "usage", message: "7 ids, 12 completion tokens" }] as const;
+    const { turns } = await run([() => saying(tokenizer, finish, { notes })]);
+    expect(turns[0]?.notes).toEqual(notes);
+  });
+});
+
+describe("loops", () => {
+  it("are two turns in alternation, three times", async () => {
+    const [a, b] = ['[get(key="a")]', '[get(key="b")]'];
+    expect((await run((turn) => (turn % 2 === 0 ? a : b), { maxTurns: 20 })).end).toMatchObject({
+      ending: "loop",
+      turns: 6,
+      reason: "the same two turns in alternation, three times, with the same results",
+    });
+    let n = 0;
+    const changing = { get: () => ({ output: `${n++}` }) };
+    expect((await run((turn) => (turn % 2 === 0 ? a : b), { maxTurns: 9 }, {}, changing)).end.ending).toBe(
+      "turn_limit",
+    );
+  });
+  it("are three turns of the same words without a call", async () => {
+    const { end } = await run(["let me think"], { parseRetries: 9 });
+    expect(end).toMatchObject({ ending: "loop", turns: 3 });
+    expect((await run((turn) => `thought ${turn}`, { parseRetries: 9, maxTurns: 6 })).end.ending).toBe("turn_limit");
+  });
+  it("are the same bad call in three turns, whatever stands beside it (fault 7)", async () => {
+    const { end } = await run((turn) => `[search_web(q="a"), get(key="${turn}")]`);
+    expect(end).toMatchObject({ ending: "loop", turns: 3, reason: "the same call that can't run in 3 turns in a row" });
+  });
+});
+
+describe("output caps", () => {
+  const long = {
+    get: () => ({ output: `head${"x".repeat(5000)}tail` }),
+    finish: () => ({ output: "", finalAnswer: "" }),
+  };
+  it("keep head and tail in tokens, the size of the whole, and the whole as an artifact", async () => {
+    const { turns, ports } = await run(['[get(key="a")]', finish], { maxOutputTokens: 100 }, {}, long);
+    const [result] = turns[0]?.results ?? [];
+    expect(tokenizer.encode(result?.output ?? "").length).toBeLessThanOrEqual(100);
+    expect(result?.output).toMatch(/^headx+\n\[\.\.\. \d+ of 5008 tokens cut \.\.\.\]\nx+tail$/);
+    expect(result?.wholeBytes).toBe(5008);
+    expect(ports.artifacts).toEqual([{ turn: 0, index: 0, name: "output.txt", text: `head${"x".repeat(5000)}tail` }]);
+  });
+  it("say in bytes what the bytes' cap cut", async () => {
+    const { turns } = await run(['[get(key="a")]', finish], { maxOutputBytes: 200 }, {}, long);
+    expect(turns[0]?.results[0]?.output).toMatch(/of 5008 bytes cut/);
+    expect(turns[0]?.results[0]?.wholeBytes).toBe(5008);
+  });
+  it("hold for any text, in any script, and never split a character", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: "grapheme", maxLength: 400 }),
+        fc.integer({ min: 16, max: 90 }),
+        async (text, cap) => {
+          const shown = await run(
+            ['[get(key="a")]', finish],
+            { maxOutputTokens: cap, maxContextTokens: 9000 },
+            {},
+            {
+              ...long,
+              get: () => ({ output: text }),
+            },
+          );
+          const { output = "", wholeBytes } = shown.turns[0]?.results[0] ?? {};
+          expect(tokenizer.encode(output).length).toBeLessThanOrEqual(cap);
+          if (wholeBytes !== undefined && !text.includes("\ufffd")) expect(output).not.toContain("\ufffd");
+        },
+      ),
+      { numRuns: 60 },
+    ));
+});
+
+describe("hints", () => {
+  const with_ = (hints: HintName[], rest: object = {}) => ({ hints, ...rest });
+  const told = async (policy: Parameters<typeof run>[0], agent: object, tools?: Parameters<typeof run>[3]) => {
+    const { segments, ports, transcript } = await run(policy, agent, {}, tools);
+    const hints = segments.filter(({ origin }) => origin === "hint").map(({ tokens }) => tokenizer.decode([...tokens]));
+    return { hints, segments, ports, transcript };
+  };
+  const failing = {
+    get: () => ({ output: "no", error: { code: "x", message: "no" } }),
+    finish: () => ({ output: "", finalAnswer: "" }),
+  };
+
+  it("are segments of their own after the observation, and the model sees both in full", async () => {
+    const { hints, segments, transcript } = await told(
+      ['[get(key="a")]', finish],
+      with_(["steps-left"], { maxTurns: 2 }),
+    );
+    expect(segments.map(({ origin }) => origin)).toEqual(["template", "sampled", "observation", "hint", "sampled"]);
+    expect(hints).toEqual([
+      "<|user|>hint: this is your last turn: call finish with your answer now<|end|><|assistant|>",
+    ]);
+    expect(transcript).toContain("<|tool|>next after a<|end|><|user|>hint: this is your last turn");
+  });
+  it("are off unless the config or the task switches them on", async () => {
+    expect((await told(['[get(key="a")]', finish], {})).hints).toEqual([]);
+    const { segments } = await run(['[get(key="a")]', finish], {}, { defaults: { hints: ["steps-left"] } });
+    expect(segments.filter(({ origin }) => origin === "hint")).toHaveLength(1);
+    const off = await run(['[get(key="a")]', finish], { hints: [] }, { defaults: { hints: ["steps-left"] } });
+    expect(off.segments.filter(({ origin }) => origin === "hint")).toEqual([]);
+  });
+  it("say the turns that are left, one fewer each turn", async () => {
+    const { hints } = await told((turn) => `[get(key="${turn}")]`, with_(["steps-left"], { maxTurns: 4 }));
+    expect(hints.map((hint) => /hint: (\d+) turns|last turn/.exec(hint)?.[1] ?? "last")).toEqual(["3", "2", "last"]);
+  });
+  it("say when the context is nearly full, counting what the observation takes", async () => {
+    const agent = with_(["context-nearly-full"], { maxContextTokens: 200 });
+    const long = { ...failing, get: () => ({ output: "y".repeat(150) }) };
+    const { hints } = await told(['[get(key="a")]', finish], agent, long);
+    expect(hints).toEqual([expect.stringMatching(/hint: the context is nearly full, about \d+ tokens are left/)]);
+    expect((await told(['[get(key="a")]', finish], agent)).hints).toEqual([]);
+  });
+  it("show a call's form after a malformed one, besides the error itself", async () => {
+    const { hints } = await told(['[get("b")]', finish], with_(["malformed-call"]));
+    expect(hints).toHaveLength(2);
+    expect(hints[0]).toContain("<|user|>error: a tool call could not be read");
+    expect(hints[1]).toContain('hint: write the call exactly in this form, with nothing after it:\n[get(key="...")]');
+  });
+  it("tell after repeated failures to try something else, and stop once it works", async () => {
+    let n = 0;
+    const tools = { ...failing, get: () => (n++ < 3 ? failing.get() : { output: "ok" }) };
+    const policy = (turn: number) => (turn < 5 ? `[get(key="${turn}")]` : finish);
+    const { hints } = await told(policy, with_(["repeated-failure"]), tools);
+    expect(hints.map((hint) => /failed (\d) times/.exec(hint)?.[1])).toEqual(["2", "3"]);
+    expect(hints[0]).toContain("or use another tool (finish)");
+  });
+  it("tell after a failed edit to copy the text", async () => {
+    const edit = { name: "edit", description: "", parameters: { type: "object" } };
+    const { segments } = await run(
+      ['[edit(old_str="a", new_str="b")]'],
+      with_(["failed-edit"], { maxTurns: 2 }),
+      { tools: [edit] },
+      {
+        edit: failing.get,
+      },
+    );
+    const hint = segments.find(({ origin }) => origin === "hint");
+    expect(tokenizer.decode([...(hint?.tokens ?? [])])).toContain("copy old_str from it exactly");
+  });
+  it("ask not to stop early, up to the threshold", async () => {
+    const { hints } = await told(
+      (turn) => `[get(key="${turn}")]`,
+      with_(["dont-stop-early"], { earlyStepThreshold: 3, maxTurns: 5 }),
+    );
+    expect(hints.map((hint) => /at least (\d) more turns?/.exec(hint)?.[1])).toEqual(["2", "1"]);
+  });
+  it("come several at once, each a segment, after feedback where there is any", async () => {
+    const { hints, segments } = await told(["hm", finish], with_(["steps-left", "malformed-call"]));
+    expect(hints.map((hint) => hint.slice(8, 13))).toEqual(["error", "hint:", "hint:"]);
+    expect(segments.map(({ origin }) => origin)).toEqual(["template", "sampled", "hint", "hint", "hint", "sampled"]);
+  });
+});
+
+describe("templates that want users and assistants in turn", () => {
+  /** As families that raise an exception for two user messages in a row. */
+  const strict = (): Tokenizer => ({
+    ...tokenizer,
+    vocabSize: tokenizer.vocabSize,
+    stopTokens: tokenizer.stopTokens,
+    encode: (text) => tokenizer.encode(text),
+    decode: (tokens, options) => tokenizer.decode(tokens, options),
+    tokenTexts: (tokens) => tokenizer.tokenTexts(tokens),
+    render: (messages, options) => {
+      if (messages.some(({ role }, place) => role === "user" && messages[place - 1]?.role === "user"))
+        throw new Error("roles must alternate");
+      return tokenizer.render(messages, options);
+    },
+  });
+  it("get feedback and hints in one message", async () => {
+    const { segments, end } = await run(["hm", finish], { hints: ["steps-left"] }, { tokenizer: strict() });
+    const hints = segments.filter(({ origin }) => origin === "hint").map(({ tokens }) => tokenizer.decode([...tokens]));
+    expect(hints).toEqual([
+      expect.stringMatching(/^<\|user\|>error: no tool call[^<]*\n\nhint: 49 turns are left[^<]*<\|end\|>/),
+    ]);
+    expect(end.ending).toBe("finish_tool");
+  });
+});
+
+describe("servers that take no tokens", () => {
+  it("are told the conversation; wires that don't ask keep none of it", async () => {
+    const seen: string[] = [];
+    const ask = (said: string) => (request: SampleRequest) => {
+      seen.push(JSON.stringify(request.prompt.messages()));
+      return saying(tokenizer, said);
+    };
+    const policy = [ask('[get(key="a")]'), ask("hm"), ask(finish)];
+    const ports = scriptedRollout({ tokenizer, policy, keepPrompts: true });
+    await runRollout(rolloutSpec(tokenizer, { hints: ["steps-left"] }), null, ports, signal);
+    expect(JSON.parse(seen[2] ?? "[]")).toEqual([
+      { role: "user", content: "find a" },
+      { role: "assistant", content: "", toolCalls: [{ id: "c00000000", name: "get", arguments: { key: "a" } }] },
+      { role: "tool", content: "next after a", toolCallId: "c00000000", name: "get" },
+      { role: "user", content: "hint: 49 turns are left; plan so that you can call finish with your answer in time" },
+      { role: "assistant", content: "hm" },
+      { role: "user", content: expect.stringContaining("error: no tool call found") },
+      { role: "user", content: expect.stringContaining("hint: 48 turns") },
+    ]);
+    for (const message of seen) expect(message).not.toMatch(/None|null|undefined/);
+  });
+});
