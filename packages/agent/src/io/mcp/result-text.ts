@@ -1,0 +1,29 @@
+/** A result of an MCP tool as text. Pure. What is no text is named, with its kind and size, so the model knows that it is there. */
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
+
+type Block = CallToolResult["content"][number];
+
+export function outcomeOf(result: CallToolResult): ToolOutcome {
+  const shown = result.content.map(blockText);
+  const structured = result.structuredContent === undefined ? "" : JSON.stringify(result.structuredContent);
+  // Servers repeat structured content as text for those who read only that.
+  const output = shown.length > 0 ? shown.join("\n") : structured;
+  if (result.isError !== true) return { output };
+  const message = output === "" ? "the tool failed without saying why" : output;
+  return { output: message, error: { code: "mcp_error", message: message.slice(0, 500).toWellFormed() } };
+}
+
+function blockText(block: Block): string {
+  if (block.type === "text") return block.text;
+  if (block.type === "image" || block.type === "audio")
+    return `[${block.type}, ${block.mimeType}, ${bytesOf(block.data)} bytes: not shown]`;
+  if (block.type === "resource_link") return `[link to ${block.name}: ${block.uri}]`;
+  const { resource } = block;
+  return "text" in resource
+    ? resource.text
+    : `[${resource.uri}, ${resource.mimeType ?? "unknown type"}, ${bytesOf(resource.blob)} bytes: not shown]`;
+}
+
+/** Of base64. */
+const bytesOf = (data: string): number => Math.floor((data.replace(/=+$/, "").length * 3) / 4);

@@ -1,0 +1,137 @@
+/**
+ * The MCP servers of a worker process. Invariants: only servers of the operator's list are ever started; one that is shared has at
+ * most one connection; one that is `perRollout` has one for each rollout that calls it, gone when the rollout is closed; what a
+ * server offers is asked once and stays so for the life of the process, so a rollout that is continued has the tools it had.
+ */
+import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import { type McpServer, type McpServerList, mcpRefusal } from "@rolldeck/contracts/mcp-servers";
+import type { Tool, ToolContext } from "@rolldeck/contracts/ports/tool";
+import type { McpMount } from "@rolldeck/contracts/run-config";
+import type { JsonObject } from "@rolldeck/contracts/segments";
+import type { z } from "zod";
+import { McpConnection } from "./connection.ts";
+import { mountTools, refuseDoubles } from "./mount-tools.ts";
+import { openTransport } from "./open-transport.ts";
+
+export interface McpServersOptions {
+  readonly servers: McpServerList;
+  /** Where `{env}` values come from. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly now: () => number;
+  /** What a server's process writes besides answers, and what went wrong with it: for the operator, never for the model. */
+  readonly onTrouble: (server: string, trouble: unknown) => void;
+  readonly pauseMs?: number;
+}
+/** Tools of one rollout. */
+export interface MountedTools {
+  readonly tools: readonly Tool[];
+  close(): Promise<void>;
+}
+
+export class McpServers {
+  readonly #options: McpServersOptions;
+  readonly #shared = new Map<string, McpConnection>();
+  readonly #listed = new Map<string, Promise<McpTool[]>>();
+
+  constructor(options: McpServersOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The tools of these servers for one rollout.
+   * @throws BoundaryError("infrastructure") when a server is not on the list, does not tell its tools or lacks one that is asked for
+   */
+  async mount(mounts: readonly z.infer<typeof McpMount>[], signal: AbortSignal): Promise<MountedTools> {
+    const own: McpConnection[] = [];
+    const tools: Tool[] = [];
+    for (const mount of mounts) tools.push(...(await this.#mountOne(mount, own, signal)));
+    refuseDoubles(tools);
+    return {
+      tools,
+      close: async () => {
+        await Promise.all(own.map((connection) => connection.close()));
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#shared.values()].map((connection) => connection.close()));
+  }
+
+  async #mountOne(mount: z.infer<typeof McpMount>, own: McpConnection[], signal: AbortSignal): Promise<Tool[]> {
+    const name = mount.server;
+    const server = Object.hasOwn(this.#options.servers, name) ? this.#options.servers[name] : undefined;
+    if (server === undefined) throw unusable(`this worker has no MCP server ${JSON.stringify(name)}`);
+    const refusal = mcpRefusal(server);
+    if (refusal !== null) throw unusable(`MCP server ${name} can't be used: ${refusal}`);
+    const listed = await this.#list(name, server, signal);
+    const connection = server.perRollout ? this.#connect(name, server) : this.#sharedConnection(name, server);
+    if (server.perRollout) own.push(connection);
+    return mountTools(listed, {
+      server: name,
+      prefix: mount.prefix ?? name,
+      only: mount.tools,
+      idempotent: server.idempotent,
+      stateful: server.perRollout,
+      call: (tool, args, context) => callWithin(connection, server, tool, args, context),
+    });
+  }
+
+  /** Asked of a connection of its own where a rollout's connection is the rollout's alone. */
+  #list(name: string, server: McpServer, signal: AbortSignal): Promise<McpTool[]> {
+    const known = this.#listed.get(name);
+    if (known) return known;
+    const asked = this.#ask(name, server, signal);
+    this.#listed.set(name, asked);
+    asked.catch(() => this.#listed.delete(name));
+    return asked;
+  }
+
+  async #ask(name: string, server: McpServer, signal: AbortSignal): Promise<McpTool[]> {
+    const connection = server.perRollout ? this.#connect(name, server) : this.#sharedConnection(name, server);
+    try {
+      return await connection.listTools({ signal, timeoutMs: server.startTimeoutMs });
+    } catch (cause) {
+      signal.throwIfAborted();
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new BoundaryError("infrastructure", "mcp_unavailable", why, { cause, retryable: true });
+    } finally {
+      if (server.perRollout) await connection.close();
+    }
+  }
+
+  #sharedConnection(name: string, server: McpServer): McpConnection {
+    const known = this.#shared.get(name) ?? this.#connect(name, server);
+    this.#shared.set(name, known);
+    return known;
+  }
+
+  #connect(name: string, server: McpServer): McpConnection {
+    const { variables, now, onTrouble, pauseMs } = this.#options;
+    return new McpConnection({
+      name,
+      open: () => openTransport(server, variables, (chunk) => onTrouble(name, stderrText(chunk))),
+      startTimeoutMs: server.startTimeoutMs,
+      now,
+      onTrouble: (error) => onTrouble(name, error),
+      pauseMs,
+    });
+  }
+}
+
+const unusable = (message: string): BoundaryError => new BoundaryError("infrastructure", "mcp_unknown", message);
+
+const stderrText = (chunk: Uint8Array): string => new TextDecoder().decode(chunk.subarray(0, 2048)).trimEnd();
+
+function callWithin(
+  connection: McpConnection,
+  server: McpServer,
+  tool: string,
+  args: JsonObject,
+  context: ToolContext,
+) {
+  // The call's own limit and ours: whichever ends first says so, and ours is told to the server.
+  const timeoutMs = Math.max(1, Math.min(server.timeoutMs, context.deadlineMs - Date.now()));
+  return connection.callTool(tool, args, { signal: context.signal, timeoutMs });
+}
