@@ -25,7 +25,7 @@ export function coerceText(text: string, types: readonly string[]): Json | undef
   if (word !== undefined) return fits(word, types) ? word : undefined;
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)) {
     const number = Number(text);
-    const exact = Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number));
+    const exact = Number.isFinite(number) && (!/^-?\d+$/.test(text) || Number.isSafeInteger(number));
     return exact && fits(number, types) ? number : undefined;
   }
   if (!/^\s*[[{]/.test(text) || !(types.includes("array") || types.includes("object"))) return undefined;

@@ -1,6 +1,6 @@
-import type { JsonObject } from "@rolldeck/contracts/segments";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCalls, anyTurn, toolsOf } from "../../../testing/any-turn.ts";
 import { getAndFinish } from "../../../testing/scripted-rollout.ts";
 import { type DialectName, dialects } from "../registry.ts";
 
@@ -10,33 +10,31 @@ const parsed = (name: DialectName, text: string) => {
   return { content, error, calls: calls.map((call) => [call.name, call.arguments]) };
 };
 
-/** Any JSON value a double can hold exactly; −0 is written as 0 in JSON too. */
-const json = fc.letrec<{ value: JsonObject[string] }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 3 },
-    fc.constant(null),
-    fc.boolean(),
-    fc.string({ unit: "binary" }),
-    fc.string(),
-    fc.double({ noNaN: true, noDefaultInfinity: true }).map((x) => (Object.is(x, -0) ? 0 : x)),
-    fc.maxSafeInteger(),
-    fc.array(tie("value"), { maxLength: 3 }),
-    fc.dictionary(fc.string({ unit: "binary" }), tie("value"), { maxKeys: 3 }),
-  ),
-})).value;
-const name = fc.stringMatching(/^[a-z_][a-z0-9_.-]{0,10}$/);
-const call = fc.record({ name, arguments: fc.dictionary(name, json, { maxKeys: 4 }) });
-
-describe.each(names.filter((one) => one !== "openai"))("%s", (dialect) => {
-  it("reads back any calls that it renders", () => {
+describe.each(names)("%s", (dialect) => {
+  it("reads back the parts of any turn that it renders", () => {
     fc.assert(
-      fc.property(fc.array(call, { minLength: 1, maxLength: 4 }), fc.boolean(), (calls, thinking) => {
-        const text = `${thinking ? "<think>[get(key=1)] <tool_call>{}</think>\n" : ""}${dialects[dialect].renderCalls(calls)}`;
-        const result = parsed(dialect, text);
-        expect(result.error).toBeNull();
-        expect(result.calls).toEqual(calls.map((one) => [one.name, one.arguments]));
+      fc.property(anyTurn, (turn) => {
+        const text = writes(dialect, () => dialects[dialect].renderTurn(turn));
+        const read = dialects[dialect].parse(text, toolsOf(turn.calls));
+        expect({ ...read, calls: read.calls.map((one) => ({ name: one.name, arguments: one.arguments })) }).toEqual({
+          ...turn,
+          error: null,
+          repairs: [],
+        });
       }),
       { numRuns: 300 },
+    );
+  });
+
+  it("renders calls as it renders a turn of calls", () => {
+    fc.assert(
+      fc.property(anyCalls, (calls) => {
+        fc.pre(calls.length > 0);
+        const rendered = writes(dialect, () => dialects[dialect].renderCalls(calls));
+        expect(rendered).toBe(dialects[dialect].renderTurn({ calls }));
+        expect(dialects[dialect].looksLike(rendered) || dialect.startsWith("llama")).toBe(true);
+      }),
+      { numRuns: 100 },
     );
   });
 
@@ -74,6 +72,20 @@ describe.each(names.filter((one) => one !== "openai"))("%s", (dialect) => {
         "get(key=",
         "é",
       ],
+      ...["<function=get>", "<function=", "<parameter=key>", "<parameter=", "</parameter>", "</function>"],
+      ...[
+        "[TOOL_CALLS]",
+        "[ARGS]",
+        "[CALL_ID]",
+        "[THINK]",
+        "[/THINK]",
+        "<|python_tag|>",
+        "<|python_start|>",
+        ";",
+        "```",
+      ],
+      ...['"parameters"', '"tool_calls":[', '"content":', '{"name": "get", "parameters": {"key": "a"}}'],
+      '{"name": "get", "arguments": {"key": "a"}}',
     );
     const garbage = fc.oneof(
       fc.string({ unit: "binary" }),
@@ -81,8 +93,9 @@ describe.each(names.filter((one) => one !== "openai"))("%s", (dialect) => {
     );
     fc.assert(
       fc.property(garbage, (text) => {
-        const { calls, error } = dialects[dialect].parse(text, getAndFinish);
+        const { calls, error, repairs } = dialects[dialect].parse(text, getAndFinish);
         expect(error === null || error.length > 0).toBe(true);
+        expect(repairs.length).toBeLessThanOrEqual(calls.length);
         calls.forEach((one, i) => {
           expect(one.index).toBe(i);
           expect(text).toContain(one.raw);
@@ -94,15 +107,110 @@ describe.each(names.filter((one) => one !== "openai"))("%s", (dialect) => {
   });
 
   it("stays upright under deep nesting and long repetition", () => {
-    for (const part of ["[a(x=", "[a(", '{"a":', "[", "<tool_call>", "[a(x='", '[a("', "<tool_call>{", "((", "\\"]) {
+    const parts = [
+      "[a(x=",
+      "[a(",
+      '{"a":',
+      "[",
+      "<tool_call>",
+      "[a(x='",
+      '[a("',
+      "<tool_call>{",
+      "((",
+      "\\",
+      "<think>",
+    ];
+    parts.push(
+      "<function=a><parameter=b>",
+      "[TOOL_CALLS][{",
+      "[TOOL_CALLS]a[ARGS]{",
+      '{"name":"a",\n',
+      "<|python_tag|>{",
+    );
+    for (const part of parts) {
       expect(() => dialects[dialect].parse(part.repeat(20_000), getAndFinish)).not.toThrow();
     }
   });
 
+  it("tells one tool from another, whatever the name (fault 7)", () => {
+    for (const name of ["Bash", "get", "x".repeat(300)]) {
+      const text = dialects[dialect].renderCalls([{ name, arguments: {} }]);
+      expect(parsed(dialect, text)).toMatchObject({ error: null, calls: [[name, {}]] });
+    }
+    const spaced = dialects[dialect].parse(
+      dialects[dialect].renderCalls([{ name: "functions.get", arguments: { key: "a" } }]),
+      getAndFinish,
+    );
+    expect(spaced.calls.map((one) => one.name)).toEqual(["get"]);
+    expect(spaced.repairs).toEqual(["get: the name functions.get was read as get"]);
+    const made = dialects[dialect].renderCalls([{ name: "functions.search", arguments: {} }]);
+    expect(parsed(dialect, made).calls).toEqual([["functions.search", {}]]);
+  });
+});
+
+/** The XML formats have no escapes: what they can't write is no turn of theirs. */
+function writes(dialect: DialectName, render: () => string): string {
+  try {
+    return render();
+  } catch (error) {
+    fc.pre(!(error instanceof RangeError && ["qwen-xml", "skyrl"].includes(dialect)));
+    throw error;
+  }
+}
+
+describe.each(names.filter((one) => one !== "openai"))("%s as text", (dialect) => {
   it("takes thoughts for thoughts", () => {
-    const rendered = dialects[dialect].renderCalls([{ name: "get", arguments: { key: "a" } }]);
-    expect(parsed(dialect, `<think>${rendered}`).calls).toEqual([]);
-    expect(parsed(dialect, `<think>${rendered}</think>${rendered}`)).toMatchObject({ calls: [["get", { key: "a" }]] });
+    const { open, close } =
+      dialect === "mistral" ? { open: "[THINK]", close: "[/THINK]" } : { open: "<think>", close: "</think>" };
+    const call = dialects[dialect].renderCalls([{ name: "get", arguments: { key: "a" } }]);
+    const asWritten = [["get", { key: "a" }]];
+    // Never closed: no answer. Closed without being opened: the prompt opened it.
+    expect(dialects[dialect].parse(`${open}I try\n${call}`, getAndFinish)).toMatchObject({
+      calls: [],
+      content: "",
+      error: null,
+    });
+    for (const thought of [
+      `${open}\n${call}\n`,
+      `${call}\n`,
+      "hm",
+      `${open}${open} one`,
+      "<tool_call> or [get(",
+      call.slice(0, -3),
+    ]) {
+      const read = dialects[dialect].parse(`${thought}${close}\n\nso\n${call}`, getAndFinish);
+      expect(read.calls.map((one) => [one.name, one.arguments])).toEqual(asWritten);
+      expect(read).toMatchObject({ content: "so", error: null, repairs: [] });
+      expect(read.reasoning).toBe(thought.replace(open, "").trim());
+    }
+    const empty = dialects[dialect].parse(`${open}\n\n${close}\n\n${call}`, getAndFinish);
+    expect(empty).toMatchObject({ reasoning: "", content: "", error: null });
+    expect(empty.calls).toHaveLength(1);
+  });
+
+  it("keeps thoughts between calls apart", () => {
+    const [one, two] = ["a", "b"].map((key) => dialects[dialect].renderCalls([{ name: "get", arguments: { key } }]));
+    const read = dialects[dialect].parse(`${one}\n<think>next</think>\n${two}`, getAndFinish);
+    expect(read.calls.map((call) => call.arguments.key)).toEqual(["a", "b"]);
+    expect(read).toMatchObject({ reasoning: "next", content: "", error: null });
+  });
+
+  it("says nothing of empty and blank texts (fault 11)", () => {
+    for (const text of ["", " ", "\n\n", "None", "null"]) {
+      const read = dialects[dialect].parse(text, getAndFinish);
+      expect(read).toEqual({ content: text.trim(), reasoning: "", calls: [], error: null, repairs: [] });
+    }
+    expect(dialects[dialect].renderTurn({ calls: [], content: "", reasoning: "" })).toBe("");
+  });
+
+  it("is no call while it is cut (fault 9)", () => {
+    const args = { key: "a\nb", note: "c" };
+    const whole = dialects[dialect].renderCalls([{ name: "get", arguments: args }]);
+    for (let end = 0; end < whole.length; end++) {
+      const read = dialects[dialect].parse(whole.slice(0, end), getAndFinish);
+      // A call that lacks no more than its last marks is whole; it is never another one.
+      for (const call of read.calls) expect([call.name, call.arguments]).toEqual(["get", args]);
+    }
   });
 
   it("describes every tool and its format", () => {

@@ -8,6 +8,7 @@ import type { Dialect, NamedCall, ParsedTurn, ToolSpec } from "@rolldeck/contrac
 import { type Json, LiteralError, LiteralReader } from "./literal-reader.ts";
 import { type OpenAiCall, openAiTurnText } from "./openai-turn.ts";
 import { isObject, readWholeJson } from "./read-json.ts";
+import { renderLiteral } from "./render-literal.ts";
 import { type CallFound, type ProblemFound, scanTurn, shortName, thinkTags, turnOf } from "./scan-turn.ts";
 
 export const openai: Dialect = {
@@ -23,7 +24,11 @@ export const openai: Dialect = {
 };
 
 const written = (calls: readonly NamedCall[]): OpenAiCall[] =>
-  calls.map(({ name, arguments: args }, index) => ({ id: `call_${index}`, name, arguments: JSON.stringify(args) }));
+  calls.map(({ name, arguments: args }, index) => ({
+    id: `call_${index}`,
+    name,
+    arguments: renderLiteral(args, "json"),
+  }));
 
 /** A value with its place in the text. */
 interface Placed {
