@@ -114,7 +114,7 @@ function handler(state: ScriptedState, failures: Failures, apiKey: string) {
     const path = new URL(request.url ?? "/", "http://worker").pathname;
     state.counters.requests.set(path, (state.counters.requests.get(path) ?? 0) + 1);
     const failure = failures.next(path);
-    if (failure && failure.kind !== "lost-answer") return failNow(failure, request, response);
+    if (failure && failure.kind !== "lost-answer") return failNow(failure, request, response, state);
     try {
       const body = await readBody(request);
       if (request.headers["x-api-key"] !== apiKey) throw new Refusal("unauthorised", "the API key is missing or wrong");
@@ -128,13 +128,15 @@ function handler(state: ScriptedState, failures: Failures, apiKey: string) {
   };
 }
 
-function failNow(failure: Failure, request: IncomingMessage, response: ServerResponse): void {
+function failNow(failure: Failure, request: IncomingMessage, response: ServerResponse, state: ScriptedState): void {
   const headers: Record<string, string> = failure.retryAfter === undefined ? {} : { "retry-after": failure.retryAfter };
   if (failure.kind === "reset") request.socket.destroy();
   else if (failure.kind === "error") send(response, 500, { detail: "ordered", code: "internal", field: null }, headers);
   else if (failure.kind === "busy") send(response, 429, { detail: "ordered", code: "busy", field: null }, headers);
   else if (failure.kind === "lost-future") send(response, 410, { detail: "ordered" });
+  else if (failure.kind === "answer") response.writeHead(failure.status ?? 200, headers).end(failure.text ?? "");
   // hang: the connection stays open and silent.
+  else request.socket.once("close", () => state.counters.cancelled++);
 }
 
 function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {

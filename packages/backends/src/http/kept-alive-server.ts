@@ -1,6 +1,7 @@
 /** One server over kept-alive connections. It repeats nothing and judges nothing: what comes back is status and bytes. */
 import type { Readable } from "node:stream";
 import { Pool } from "undici";
+import { basicAuthorisation } from "./basic-authorisation.ts";
 
 export interface KeptAliveOptions {
   /** A path in it is put before every request's. User and password in it become a Basic authorization. */
@@ -78,12 +79,6 @@ export class KeptAliveServer {
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
-}
-
-function basicAuthorisation(url: URL): Record<string, string> {
-  if (url.username === "" && url.password === "") return {};
-  const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
 const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);

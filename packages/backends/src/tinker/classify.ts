@@ -2,6 +2,7 @@
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import { FutureFailure, TryAgain, WorkerError } from "@rolldeck/contracts/wire/tinker";
 import { parseRetryAfter } from "../resilient/retry-after.ts";
+import { saysContextFull } from "../says-context-full.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -78,7 +79,8 @@ function withCode(
 ): BoundaryError | FencedError {
   const ours = WorkerError.safeParse(json);
   if (ours.success && ours.data.code === "fenced") return new FencedError(`the model (${what})`);
-  const code = ours.success ? ours.data.code : fallback;
+  const refused = ours.success ? ours.data.code : fallback;
+  const code = refused === "bad_input" && saysContextFull(detail) ? "context_full" : refused;
   const field = ours.success && ours.data.field ? ` (${ours.data.field})` : "";
   return new BoundaryError("model-server", code, `${what}: ${detail.slice(0, 500)}${field}`, { retryable });
 }

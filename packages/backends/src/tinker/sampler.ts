@@ -5,6 +5,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/ports/sampler";
 import { SampleReply } from "@rolldeck/contracts/wire/tinker";
+import { headerSafe } from "../http/header-safe.ts";
 import { promptBody } from "../http/prompt-body.ts";
 import type { TinkerDialect } from "./dialects.ts";
 import { awaitFuture } from "./future.ts";
@@ -100,5 +101,3 @@ export function checkedSample(
 
 const unusable = (message: string): BoundaryError =>
   new BoundaryError("model-server", "unusable_sample", `sample: ${message}`);
-
-const headerSafe = (text: string): string => text.replace(/[^\x21-\x7e]/g, "_").slice(0, 200);

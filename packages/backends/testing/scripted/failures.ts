@@ -4,11 +4,13 @@ export interface Failure {
   readonly path?: RegExp;
   /**
    * `error`: answers 500. `busy`: answers 429. `hang`: never answers. `reset`: cuts the connection.
-   * `lost-answer`: does the work, then cuts the connection. `lost-future`: answers 410.
+   * `lost-answer`: does the work, then cuts the connection. `lost-future`: answers 410. `answer`: says `text` with `status`.
    */
-  readonly kind: "error" | "busy" | "hang" | "reset" | "lost-answer" | "lost-future";
+  readonly kind: "error" | "busy" | "hang" | "reset" | "lost-answer" | "lost-future" | "answer";
   /** Default 1. */
   readonly times?: number;
+  readonly status?: number;
+  readonly text?: string;
   /** Retry-After header, as it stands. */
   readonly retryAfter?: string;
 }

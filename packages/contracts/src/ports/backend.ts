@@ -89,7 +89,14 @@ export interface StepBackend {
     /** Ends every call of the returned model. */
     readonly signal?: AbortSignal;
   }): TrainableModel;
-  /** `policyVersion`: what a sample carries when the server does not say which weights drew it. */
-  sampler(options: { readonly samplingSessionId: string; readonly policyVersion?: number }): Sampler;
+  /**
+   * `policyVersion`: what a sample carries when the server does not say which weights drew it. `onWait`: hears when a sample is
+   * held up, until when (wall clock, milliseconds) and by what.
+   */
+  sampler(options: {
+    readonly samplingSessionId: string;
+    readonly policyVersion?: number;
+    readonly onWait?: (wait: { readonly untilMs: number; readonly reason: string }) => void;
+  }): Sampler;
   close(): Promise<void>;
 }
