@@ -49,7 +49,8 @@ export function errorInside(json: unknown): string | null {
 export function readRefusal(refusal: Refusal, what: string): Refused {
   const said = saidIn(refusal.text);
   const status = refusal.status ?? said.status;
-  const message = `${what}: ${said.message || (status === null ? "an error without words" : `HTTP ${status}`)}`;
+  const words = [refusal.status === null ? "" : `HTTP ${refusal.status}`, said.message].filter((part) => part !== "");
+  const message = `${what}: ${words.join(": ") || "an error without words"}`;
   const fail = (code: string): Refused => ({ is: "failed", error: new BoundaryError("model-server", code, message) });
   const again = (code: string, down = false): Retry => ({
     is: "retry",
@@ -90,7 +91,7 @@ const isContextFull = ({ message, code, type }: Said): boolean =>
 
 function saidIn(text: string): Said {
   const parsed = Envelope.safeParse(parseJson(text));
-  const error = parsed.success ? parsed.data.error : { message: text };
+  const error = parsed.success ? parsed.data.error : { message: /^\s*\{\s*\}\s*$/.test(text) ? "" : text };
   const { message, type, code } = { type: null, code: null, ...error };
   const number = typeof code === "number" ? code : Number(code ?? Number.NaN);
   return {
