@@ -1,9 +1,9 @@
 /**
  * Calls of the Qwen coder models: `<tool_call><function=N><parameter=P>value</parameter></function></tool_call>`, each value
- * on lines of its own. The outer tags may be missing. Rules and repairs: `readXmlCalls`.
+ * on lines of its own. The outer tags may be missing. Rules and repairs: `readXmlCall`.
  */
 import type { Dialect } from "@rolldeck/contracts/ports/dialect";
-import { qwenTags, readXmlCalls } from "./read-xml-calls.ts";
+import { qwenTags, readXmlCall } from "./read-xml-call.ts";
 import { renderTurn } from "./render-turn.ts";
 import { renderXmlCall } from "./render-xml-call.ts";
 import { type CallFormat, scanTurn, thinkTags } from "./scan-turn.ts";
@@ -30,5 +30,5 @@ export const qwenXml: Dialect = {
 const format: CallFormat = {
   thinking: [thinkTags],
   start: qwenTags.opening,
-  read: (text, match, tools) => readXmlCalls(text, match, tools, qwenTags),
+  read: (text, match, tools) => readXmlCall(text, match, tools, qwenTags),
 };

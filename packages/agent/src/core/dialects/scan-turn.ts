@@ -25,6 +25,8 @@ export interface CallFound extends Span {
 }
 export interface ProblemFound extends Span {
   readonly message: string;
+  /** Its text closes more than it opens, so that calls since the first unclear one may stand inside that one. */
+  readonly inDoubt?: boolean;
 }
 export interface CallsRead {
   /** Where the text goes on. */
@@ -159,8 +161,22 @@ function readCalls(scan: Scan, text: string, start: RegExpExecArray, marks: Mark
   }
   scan.content.push(text.slice(scan.position, start.index));
   scan.calls.push(...read.calls);
-  scan.problems.push(...read.problems);
+  for (const problem of read.problems) {
+    scan.problems.push(problem);
+    if (problem.inDoubt) dropDoubtful(scan);
+  }
   scan.position = Math.max(read.end, after);
+}
+
+function dropDoubtful(scan: Scan): void {
+  const unclear = [...scan.problems, ...scan.calls.filter(({ mends }) => mends.length > 0)];
+  const first = Math.min(...unclear.map(({ start }) => start));
+  const doubtful = scan.calls.filter(({ start }) => start >= first);
+  scan.calls = scan.calls.filter(({ start }) => start < first);
+  for (const { start, end, name } of doubtful) {
+    const message = `${shortName(name)}: not run, it can't be told from the unreadable text around it`;
+    scan.problems.push({ start, end, message });
+  }
 }
 
 /** @param text what the calls' offsets count in */

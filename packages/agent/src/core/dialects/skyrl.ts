@@ -1,10 +1,10 @@
 /**
  * The format of the SkyRL-Agent paper: `<function=N>`, a line for each `<parameter=P>value</parameter>`, `</function>`. Tools
- * are described in the system message and results come back as user text under a heading. Rules and repairs: `readXmlCalls`.
+ * are described in the system message and results come back as user text under a heading. Rules and repairs: `readXmlCall`.
  */
 import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import { describeParameters } from "./describe-parameters.ts";
-import { readXmlCalls, skyrlTags } from "./read-xml-calls.ts";
+import { readXmlCall, skyrlTags } from "./read-xml-call.ts";
 import { renderTurn } from "./render-turn.ts";
 import { renderXmlCall } from "./render-xml-call.ts";
 import { type CallFormat, scanTurn, thinkTags } from "./scan-turn.ts";
@@ -33,5 +33,5 @@ export const skyrl: Dialect = {
 const format: CallFormat = {
   thinking: [thinkTags],
   start: skyrlTags.opening,
-  read: (text, match, tools) => readXmlCalls(text, match, tools, skyrlTags),
+  read: (text, match, tools) => readXmlCall(text, match, tools, skyrlTags),
 };

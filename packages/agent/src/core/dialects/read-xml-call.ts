@@ -7,11 +7,12 @@
  *   the call.
  * - Errors, and the call doesn't run: no closing tag at all, a tag without a readable name, a parameter given twice, words
  *   between parameters, and closing tags left over behind the call: then a value held a tag and nobody knows where it ended.
- * - An error doesn't hide the next call, unless that one may stand in the value of the unfinished one.
+ * - An error doesn't hide the next call, unless that one may stand in a value of the unreadable one.
  */
 import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import { typedArgument } from "../coerce-text.ts";
-import { type CallFound, type CallsRead, knownName, type ProblemFound, shortName } from "./scan-turn.ts";
+import { LiteralError } from "./literal-reader.ts";
+import { type CallFound, type CallsRead, knownName, shortName } from "./scan-turn.ts";
 
 /** One of the two families. */
 export interface XmlFormat {
@@ -34,49 +35,30 @@ const space = /\s*/y;
 const functionTag = /<function=([^<>\n]*)>/y;
 const parameterTag = /<parameter=([^\s<>="']+)>/y;
 
-type CallError = "unreadable" | "unfinished" | "leftover";
-class XmlCallError extends Error {
-  override readonly name = "XmlCallError";
-  constructor(
-    message: string,
-    readonly position: number,
-    readonly kind: CallError,
-  ) {
-    super(message);
-  }
-}
-
-/**
- * The call that begins at a match of `opening`; when it is not finished, the calls behind it too: they may stand in its
- * value, and do where closing tags are left over behind them. Then none of them is a call.
- */
-export function readXmlCalls(
+/** The call that begins at a match of `opening`. */
+export function readXmlCall(
   text: string,
-  first: RegExpExecArray,
+  match: RegExpExecArray,
   tools: readonly ToolSpec[],
   format: XmlFormat,
 ): CallsRead {
-  const calls: CallFound[] = [];
-  const problems: ProblemFound[] = [];
-  let unfinished = false;
-  let end = first.index;
-  for (let match: RegExpExecArray | null = first; match !== null; match = execFrom(format.opening, text, end)) {
-    const { index: start } = match;
-    const reader = new TagReader(text, start + match[0].length, format);
-    try {
-      const call = readFunction(reader, match[0] !== "", tools);
-      calls.push({ ...call, start });
-      end = call.end;
-    } catch (error) {
-      if (!(error instanceof XmlCallError)) throw error;
-      end = pastCall(text, Math.max(error.position, start + Math.max(1, match[0].length)), format);
-      problems.push({ start, end, message: error.message });
-      if (error.kind === "leftover" && unfinished) calls.length = 0;
-      unfinished = error.kind === "unfinished" || (unfinished && error.kind !== "leftover");
-    }
-    if (!unfinished) break;
+  const { index: start } = match;
+  const reader = new TagReader(text, start + match[0].length, format);
+  try {
+    const call = readFunction(reader, match[0] !== "", tools);
+    return { end: call.end, calls: [{ ...call, start }], problems: [] };
+  } catch (error) {
+    if (!(error instanceof LiteralError)) throw error;
+    const end = pastCall(text, Math.max(error.position, start + Math.max(1, match[0].length)), format);
+    const inDoubt = closesMore(text.slice(start, end));
+    return { end, calls: [], problems: [{ start, end, message: error.message, inDoubt }] };
   }
-  return { end, calls, problems };
+}
+
+/** More closing than opening tags: some belong to a call further up. */
+function closesMore(text: string): boolean {
+  const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
+  return count(/<\/parameter>/g) > count(/<parameter=/g) || count(/<\/function>/g) > count(/<function=/g);
 }
 
 function execFrom(pattern: RegExp, text: string, from: number): RegExpExecArray | null {
@@ -120,8 +102,8 @@ class TagReader {
     return this.text.slice(from, this.position);
   }
 
-  error(message: string, kind: CallError = "unreadable"): XmlCallError {
-    return new XmlCallError(message, this.position, kind);
+  error(message: string): LiteralError {
+    return new LiteralError(message, this.position);
   }
 
   shown(): string {
@@ -130,9 +112,10 @@ class TagReader {
   }
 }
 
-/** At `<function=`. @throws XmlCallError */
+/** At `<function=`. @throws LiteralError */
 function readFunction(reader: TagReader, wrapped: boolean, tools: readonly ToolSpec[]): Omit<CallFound, "start"> {
   const name = reader.match(functionTag);
+  if (name === null) reader.skipSpace();
   if (name === null) throw reader.error(`tool call: expected <function=name>, found ${reader.shown()}`);
   const mends = new Set<string>();
   const texts = new Map<string, string>();
@@ -150,7 +133,7 @@ function readParameter(reader: TagReader, name: string, texts: Map<string, strin
   if (texts.has(key)) throw reader.error(`${shortName(name)}: the parameter ${shortName(key)} is given twice`);
   const value = reader.untilTag();
   if (!reader.take("</parameter>")) {
-    if (reader.position >= reader.text.length) throw reader.error(notClosed(name), "unfinished");
+    if (reader.position >= reader.text.length) throw reader.error(notClosed(name));
     mends.add(`the missing </parameter> of ${shortName(key)} was added`);
   }
   texts.set(key, value.replace(/^\n/, "").replace(/\n$/, ""));
@@ -164,7 +147,7 @@ function closeCall(reader: TagReader, name: string, wrapped: boolean, mends: Set
   reader.skipSpace();
   const wrapper = wrapped && reader.take("</tool_call>");
   if (!closed && !wrapper) {
-    if (reader.position >= reader.text.length || startsCall(reader)) throw reader.error(notClosed(name), "unfinished");
+    if (reader.position >= reader.text.length || startsCall(reader)) throw reader.error(notClosed(name));
     throw reader.error(`${shortName(name)}: expected <parameter=name> or </function>, found ${reader.shown()}`);
   }
   if (!closed) mends.add("the missing </function> was added");
@@ -187,7 +170,7 @@ function refuseLeftover(reader: TagReader, name: string): void {
   if (at === -1) return;
   reader.position += at;
   const message = `${shortName(name)}: a value holds tags of the call format, so it can't be told where it ends`;
-  throw reader.error(message, "leftover");
+  throw reader.error(message);
 }
 
 /** Past an unreadable call: behind its last closing tag, or at the next call if that comes first. */
