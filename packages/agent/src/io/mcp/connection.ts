@@ -4,6 +4,7 @@
  * again ever more seldom (at most once in `maxPauseMs`), and only by calls that need it; nothing runs on after `close`.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   CallToolResultSchema,
@@ -15,6 +16,8 @@ import {
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject } from "@rolldeck/contracts/segments";
+import { headWithin } from "../../core/cut-text.ts";
+import { orAborted } from "./or-aborted.ts";
 import { outcomeOf } from "./result-text.ts";
 
 export interface ConnectionOptions {
@@ -42,9 +45,13 @@ const patienceMs = 2000;
 /** A server that let a call time out must answer a ping within this, or it is taken for dead. */
 const pingMs = 2000;
 
+type Send<T> = (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<T>;
+
 export class McpConnection {
   readonly #options: ConnectionOptions;
   #client: Promise<Client> | null = null;
+  /** What `#client` came to. */
+  #current: Client | null = null;
   #failures = 0;
   #retryAt = Number.NEGATIVE_INFINITY;
   #closed = false;
@@ -87,10 +94,8 @@ export class McpConnection {
     await client?.then((open) => open.close()).catch(this.#options.onTrouble);
   }
 
-  async #request<T>(
-    send: (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<T>,
-    { signal, timeoutMs }: Limits,
-  ): Promise<T> {
+  async #request<T>(send: Send<T>, limits: Limits, mayRepeat = true): Promise<T> {
+    const { signal, timeoutMs } = limits;
     const deadline = this.#options.now() + timeoutMs;
     const client = await this.#connected(signal, deadline);
     try {
@@ -99,34 +104,42 @@ export class McpConnection {
       this.#failures = 0;
       return result;
     } catch (error) {
+      if (signal.aborted) void this.#check(client);
       signal.throwIfAborted();
-      throw await this.#judge(client, error, timeoutMs);
+      this.#options.onTrouble(error);
+      if (mayRepeat && isForgottenSession(error)) {
+        await this.#drop(client);
+        this.#retryAt = Number.NEGATIVE_INFINITY;
+        return this.#request(send, { signal, timeoutMs: deadline - this.#options.now() }, false);
+      }
+      throw this.#judge(client, error, timeoutMs);
     }
   }
 
   /** What a failed request says of the server, and what the model is told. */
-  async #judge(client: Client, error: unknown, timeoutMs: number): Promise<BoundaryError> {
-    this.#options.onTrouble(error);
+  #judge(client: Client, error: unknown, timeoutMs: number): BoundaryError {
     const isOpen = client.transport !== undefined;
-    if (error instanceof McpError && error.code === ErrorCode.RequestTimeout) {
-      const alive =
-        isOpen &&
-        (await client.ping({ timeout: pingMs }).then(
-          () => true,
-          () => false,
-        ));
-      if (!alive) await this.#drop(client);
-      return this.#failure(
-        "timeout",
-        `did not answer within ${timeoutMs / 1000} s${alive ? "" : ", and is started anew"}`,
-      );
+    if (isOpen && error instanceof McpError) {
+      if (error.code === ErrorCode.RequestTimeout) {
+        void this.#check(client);
+        return this.#failure("timeout", `did not answer within ${timeoutMs / 1000} s`, error);
+      }
+      const broken = error.code === ErrorCode.ConnectionClosed;
+      const what = `${broken ? "broke off" : "answered with an error"}: ${headWithin(error.message, 500)}`;
+      return this.#failure(broken ? "mcp_broken" : "mcp_error", what, error);
     }
-    if (error instanceof McpError && error.code !== ErrorCode.ConnectionClosed && isOpen) {
-      return this.#failure("mcp_error", `answered with an error: ${error.message.slice(0, 500).toWellFormed()}`, error);
-    }
-    if (error instanceof McpError && isOpen) return this.#failure("mcp_broken", "broke its answer off", error);
-    await this.#drop(client);
+    void this.#drop(client);
     return this.#failure("mcp_gone", "ended or went away while the call was under way; what it kept is gone", error);
+  }
+
+  /** A server that let a call run out of time, and answers nothing else either, is given up: the next call starts it anew. */
+  async #check(client: Client): Promise<void> {
+    try {
+      await client.ping({ timeout: pingMs });
+    } catch (error) {
+      this.#options.onTrouble(error);
+      await this.#drop(client);
+    }
   }
 
   async #connected(signal: AbortSignal, deadline: number): Promise<Client> {
@@ -161,8 +174,6 @@ export class McpConnection {
     }
   }
 
-  #current: Client | null = null;
-
   /** The server is gone: the next call starts it anew, after a pause. */
   #forget(client: Client): void {
     if (this.#current !== client) return;
@@ -187,17 +198,5 @@ export class McpConnection {
   }
 }
 
-/** Whoever stops waiting leaves the connection to the others who wait for it. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
+/** What a server over HTTP says of a session that it no longer has: the request was not looked at. */
+const isForgottenSession = (error: unknown): boolean => error instanceof StreamableHTTPError && error.code === 404;

@@ -1,6 +1,7 @@
 /** A result of an MCP tool as text. Pure. What is no text is named, with its kind and size, so the model knows that it is there. */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
+import { headWithin } from "../../core/cut-text.ts";
 
 type Block = CallToolResult["content"][number];
 
@@ -11,7 +12,7 @@ export function outcomeOf(result: CallToolResult): ToolOutcome {
   const output = shown.length > 0 ? shown.join("\n") : structured;
   if (result.isError !== true) return { output };
   const message = output === "" ? "the tool failed without saying why" : output;
-  return { output: message, error: { code: "mcp_error", message: message.slice(0, 500).toWellFormed() } };
+  return { output: message, error: { code: "mcp_error", message: headWithin(message, 500) } };
 }
 
 function blockText(block: Block): string {

@@ -13,6 +13,7 @@ import type { z } from "zod";
 import { McpConnection } from "./connection.ts";
 import { mountTools, refuseDoubles } from "./mount-tools.ts";
 import { openTransport } from "./open-transport.ts";
+import { orAborted } from "./or-aborted.ts";
 
 export interface McpServersOptions {
   readonly servers: McpServerList;
@@ -32,6 +33,7 @@ export interface MountedTools {
 export class McpServers {
   readonly #options: McpServersOptions;
   readonly #shared = new Map<string, McpConnection>();
+  readonly #closing = new AbortController();
   readonly #listed = new Map<string, Promise<McpTool[]>>();
 
   constructor(options: McpServersOptions) {
@@ -56,6 +58,7 @@ export class McpServers {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort(new Error("the worker is stopping"));
     await Promise.all([...this.#shared.values()].map((connection) => connection.close()));
   }
 
@@ -65,7 +68,7 @@ export class McpServers {
     if (server === undefined) throw unusable(`this worker has no MCP server ${JSON.stringify(name)}`);
     const refusal = mcpRefusal(server);
     if (refusal !== null) throw unusable(`MCP server ${name} can't be used: ${refusal}`);
-    const listed = await this.#list(name, server, signal);
+    const listed = await orAborted(this.#list(name, server), signal);
     const connection = server.perRollout ? this.#connect(name, server) : this.#sharedConnection(name, server);
     if (server.perRollout) own.push(connection);
     return mountTools(listed, {
@@ -79,21 +82,21 @@ export class McpServers {
   }
 
   /** Asked of a connection of its own where a rollout's connection is the rollout's alone. */
-  #list(name: string, server: McpServer, signal: AbortSignal): Promise<McpTool[]> {
+  #list(name: string, server: McpServer): Promise<McpTool[]> {
     const known = this.#listed.get(name);
     if (known) return known;
-    const asked = this.#ask(name, server, signal);
+    const asked = this.#ask(name, server);
     this.#listed.set(name, asked);
     asked.catch(() => this.#listed.delete(name));
     return asked;
   }
 
-  async #ask(name: string, server: McpServer, signal: AbortSignal): Promise<McpTool[]> {
+  async #ask(name: string, server: McpServer): Promise<McpTool[]> {
+    const { signal } = this.#closing;
     const connection = server.perRollout ? this.#connect(name, server) : this.#sharedConnection(name, server);
     try {
       return await connection.listTools({ signal, timeoutMs: server.startTimeoutMs });
     } catch (cause) {
-      signal.throwIfAborted();
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new BoundaryError("infrastructure", "mcp_unavailable", why, { cause, retryable: true });
     } finally {

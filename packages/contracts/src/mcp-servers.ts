@@ -1,0 +1,56 @@
+/**
+ * The operator's list of MCP servers: the only place that names a command or an address of one. Configs name a server of the
+ * list; API and worker read the same file. Secrets stay in the environment: a value may be `{"env": "NAME"}`.
+ */
+import { z } from "zod";
+
+const Value = z.union([z.string(), z.strictObject({ env: z.string().min(1), prefix: z.string().default("") })]);
+export type McpValue = z.infer<typeof Value>;
+
+const common = {
+  /** Of one call, milliseconds; the run's own limit of a tool call holds beside it. */
+  timeoutMs: z.int().min(1).max(3_600_000).default(60_000),
+  /** Until it has answered for the first time. */
+  startTimeoutMs: z.int().min(1).max(600_000).default(30_000),
+  /** Each rollout gets a process (or session) of its own, for servers that keep something between calls. */
+  perRollout: z.boolean().default(false),
+  /** Its calls may run twice without harm. */
+  idempotent: z.boolean().default(false),
+};
+
+const StdioServer = z.strictObject({
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  /** Beside PATH, HOME and the like; nothing else of the worker's environment is handed on. */
+  env: z.record(z.string(), Value).default({}),
+  cwd: z.string().nullable().default(null),
+  /** Runs in the task's sandbox instead of beside the worker. */
+  sandbox: z.boolean().default(false),
+  ...common,
+});
+const HttpServer = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }),
+  headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/), Value).default({}),
+  ...common,
+});
+
+/** Told apart by which of the two it has, so that a mistake in one is not blamed on the other. */
+export const McpServer = z.unknown().transform((value, context) => {
+  const isHttp = typeof value === "object" && value !== null && "url" in value;
+  const parsed = isHttp ? HttpServer.safeParse(value) : StdioServer.safeParse(value);
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues) context.addIssue({ ...issue, code: "custom" });
+  return z.NEVER;
+});
+export type StdioMcpServer = z.infer<typeof StdioServer>;
+export type HttpMcpServer = z.infer<typeof HttpServer>;
+export type McpServer = StdioMcpServer | HttpMcpServer;
+
+const Name = z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,59}$/, "a name is letters, digits, dashes and underscores");
+export const McpServerList = z.record(Name, McpServer);
+export type McpServerList = z.infer<typeof McpServerList>;
+
+/** Why a config can't have this server at present; null when it can. */
+export function mcpRefusal(server: McpServer): string | null {
+  return "sandbox" in server && server.sandbox ? "it runs inside a sandbox, and tasks here have none yet" : null;
+}
