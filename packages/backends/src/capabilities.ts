@@ -4,6 +4,7 @@
  */
 import type { InputIssue } from "@rolldeck/contracts/errors";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { EndpointKind } from "./openai/endpoint.ts";
 import type { TinkerDialectName } from "./tinker/dialects.ts";
 
 export interface SettingLimit {
@@ -13,10 +14,14 @@ export interface SettingLimit {
   readonly reason: string;
   readonly refuses: (config: RunConfig) => boolean;
 }
+export type BackendWire =
+  | { readonly kind: "tinker"; readonly dialect: TinkerDialectName }
+  | { readonly kind: "sampling"; readonly endpoint: Exclude<EndpointKind, "gpu-worker" | "tinker"> };
 export interface Backend {
   readonly description: string;
   /** How its server is spoken to. */
-  readonly dialect: TinkerDialectName;
+  readonly wire: BackendWire;
+  /** None: it samples only. */
   readonly losses: readonly string[];
   readonly limits: readonly SettingLimit[];
 }
@@ -26,7 +31,15 @@ export function refusedSettings(backend: Backend, config: RunConfig): InputIssue
   const refused = backend.limits
     .filter((limit) => limit.refuses(config))
     .map(({ path, reason }) => ({ path, message: reason }));
-  if (config.kind === "train" && !backend.losses.includes(config.algorithm.loss)) {
+  if (config.backend.server !== null && config.backend.endpoint !== null) {
+    refused.push({
+      path: "backend.server",
+      message: "a backend has a name in the operator's list or an address, not both",
+    });
+  }
+  // A backend without any loss refuses to train as such; an outside trainer brings its own.
+  const trainsHere = config.kind === "train" && config.stepSource === "planned" && backend.losses.length > 0;
+  if (trainsHere && !backend.losses.includes(config.algorithm.loss)) {
     const fix = `one of ${backend.losses.join(", ")}`;
     refused.push({
       path: "algorithm.loss",

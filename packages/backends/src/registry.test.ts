@@ -44,6 +44,33 @@ test("settings that a Tinker server would ignore are refused, each at its field"
   ]);
 });
 
+test("a server that hides its tokens refuses to train, whoever asks, and says why", () => {
+  const { "openai-chat": chat, "openai-completions": completions } = backends;
+  const backend = { name: "openai-chat", endpoint: "http://chat" };
+  const agent = { dialect: "openai" };
+  expect(refusedSettings(chat, config({ backend, agent }))).toEqual([
+    { path: "kind", message: expect.stringMatching(/hides the tokens.*training needs/) },
+  ]);
+  expect(paths(refusedSettings(chat, config({ backend, agent, stepSource: "driven" })))).toEqual(["kind"]);
+  expect(refusedSettings(chat, config({ backend, agent, kind: "evaluate" }))).toEqual([]);
+  // One that shows them can serve an outside trainer.
+  expect(paths(refusedSettings(completions, config({ backend })))).toEqual(["kind"]);
+  expect(refusedSettings(completions, config({ backend, stepSource: "driven" }))).toEqual([]);
+});
+
+test("each wire has its dialects, an address or a name, and no weights of ours", () => {
+  const chat = (changes: Partial<RunConfigInput>) =>
+    paths(refusedSettings(backends["openai-chat"], config({ kind: "evaluate", ...changes })));
+  expect(chat({})).toEqual(["backend.endpoint", "agent.dialect"]);
+  expect(
+    chat({ backend: { server: "judge" }, agent: { dialect: "openai" }, model: { warmStart: {}, thinking: true } }),
+  ).toEqual(["model.warmStart", "model.thinking"]);
+  const both = { server: "judge", endpoint: "http://chat" };
+  expect(chat({ backend: both, agent: { dialect: "openai" } })).toEqual(["backend.server"]);
+  const generate = config({ kind: "evaluate", backend: { server: "engine" }, agent: { dialect: "openai" } });
+  expect(paths(refusedSettings(backends["vllm-generate"], generate))).toEqual(["agent.dialect"]);
+});
+
 test("every limit names a field that a run config has", () => {
   const known = config();
   for (const backend of Object.values(backends)) {

@@ -58,6 +58,10 @@ export const BackendConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Address; null = the one this server supervises"),
+  server: label(60)
+    .nullable()
+    .default(null)
+    .describe("Name in the operator's list of endpoints, instead of an address; null = none"),
 });
 
 export const TaskSetConfig = z.strictObject({

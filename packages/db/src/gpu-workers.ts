@@ -15,7 +15,7 @@ const GpuWorkerBoot = z.object({
 export type GpuWorkerBoot = z.infer<typeof GpuWorkerBoot>;
 
 export interface GpuWorkerReport {
-  /** `supervisedGpuWorker`, or the address of a backend that someone else runs. */
+  /** `supervisedGpuWorker`, the address of a backend that someone else runs, or `server:` and its name in the operator's list. */
   readonly name: string;
   readonly url: string | null;
   readonly state: GpuWorkerState;
@@ -26,8 +26,11 @@ export interface GpuWorkerReport {
 /** Name of the worker that `npm start` supervises. */
 export const supervisedGpuWorker = "gpu-worker";
 /** Row of gpu_workers that a run's backend lives on. */
-export const gpuWorkerName = (backend: { readonly endpoint: string | null }): string =>
-  backend.endpoint ?? supervisedGpuWorker;
+export const gpuWorkerName = (backend: { readonly endpoint: string | null; readonly server: string | null }): string =>
+  backend.server === null ? (backend.endpoint ?? supervisedGpuWorker) : `server:${backend.server}`;
+/** The same of a run's config in SQL. @param config a jsonb expression */
+export const gpuWorkerNameSql = (config: string): string =>
+  `coalesce('server:' || (${config} -> 'backend' ->> 'server'), ${config} -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}')`;
 
 const reportSql = `
 with before as (select state, boot_id from gpu_workers where name = $1),
@@ -43,7 +46,7 @@ written as (
 ),
 run_lock as materialized (
   select id from runs where (select yes from changed) and status in ('queued', 'preparing', 'running', 'pausing')
-    and coalesce(config -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}') = $1
+    and ${gpuWorkerNameSql("config")} = $1
   order by id for no key update
 ),
 woken as (update runs r set ${raiseWake("true")} from run_lock l where r.id = l.id)

@@ -6,7 +6,7 @@ import type { Split } from "@rolldeck/contracts/ports/task";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { z } from "zod";
-import { supervisedGpuWorker } from "../gpu-workers.ts";
+import { gpuWorkerNameSql } from "../gpu-workers.ts";
 import { keepConfig } from "../runs/read-config.ts";
 
 /** What the snapshot needs to know of a task set. */
@@ -28,7 +28,7 @@ select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.m
   ${ms("r.prepare_lease_until")} as prepare_lease_until, ${ms("r.started_at")} as started_at, r.sampled_tokens::float8 as sampled_tokens,
   ${ms("r.trainer_lease_until")} as trainer_lease_until,
   (select g.boot_id from gpu_workers g
-    where g.state = 'ready' and g.name = coalesce(r.config -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}')) as backend_boot_id,
+    where g.state = 'ready' and g.name = ${gpuWorkerNameSql("r.config")}) as backend_boot_id,
   (select coalesce(json_object_agg(resource, n), '{}') from
     (select resource, count(*) as n from pool_leases where run_id = r.id group by resource) h) as held,
   (select coalesce(json_agg(json_build_object('stepId', s.id, 'purpose', s.purpose, 'step', s.step, 'state', s.state,
