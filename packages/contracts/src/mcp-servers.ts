@@ -3,6 +3,7 @@
  * list; API and worker read the same file. Secrets stay in the environment: a value may be `{"env": "NAME"}`.
  */
 import { z } from "zod";
+import { InputError } from "./errors.ts";
 
 const Value = z.union([z.string(), z.strictObject({ env: z.string().min(1), prefix: z.string().default("") })]);
 export type McpValue = z.infer<typeof Value>;
@@ -53,4 +54,27 @@ export type McpServerList = z.infer<typeof McpServerList>;
 /** Why a config can't have this server at present; null when it can. */
 export function mcpRefusal(server: McpServer): string | null {
   return "sandbox" in server && server.sandbox ? "it runs inside a sandbox, and tasks here have none yet" : null;
+}
+
+/**
+ * The list as it stands in the operator's file.
+ * @param path of the file, for messages
+ * @throws InputError naming the server and the field; values are not repeated, because they may be secrets
+ */
+export function parseMcpServers(text: string, path: string): McpServerList {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new InputError([{ path: "ROLLDECK_MCP_SERVERS", message: `${path} is not JSON` }]);
+  }
+  const parsed = McpServerList.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.slice(0, 20);
+  throw new InputError(
+    issues.map((issue) => ({
+      path: `ROLLDECK_MCP_SERVERS: ${issue.path.join(".")}`,
+      message: issue.message,
+    })),
+  );
 }

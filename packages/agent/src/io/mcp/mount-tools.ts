@@ -1,6 +1,6 @@
 /**
  * A server's tools as a rollout's tools. Pure. Invariants: every name is one that any chat API takes (letters, digits, `_`, `-`,
- * at most 64) and no two are alike; a filter names only tools that are there.
+ * at most 64) no two are alike, and their order is always the same; a filter names only tools that are there.
  */
 import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import { BoundaryError } from "@rolldeck/contracts/errors";
@@ -29,6 +29,8 @@ export function mountTools(listed: readonly McpTool[], mounting: Mounting): Tool
     throw cannot(`MCP server ${server} has no tool ${JSON.stringify(missing)}; it has: ${names.slice(0, 500)}`);
   }
   const tools = listed.filter(({ name }) => only?.includes(name) ?? true).map((tool) => mounted(tool, mounting));
+  // Servers may tell in any order; a prompt that names the tools must not change with it.
+  tools.sort((one, other) => (one.name < other.name ? -1 : 1));
   refuseDoubles(tools);
   return tools;
 }

@@ -88,10 +88,10 @@ describe("a server in a process", () => {
     const { made } = start({ files: { ...stdio, idempotent: true } });
     const tools = await mounted(made, "files", ["add", "echo"], "f");
     expect(tools.map(({ name, idempotent, stateful }) => [name, idempotent, stateful])).toEqual([
-      ["f__echo", true, false],
       ["f__add", true, false],
+      ["f__echo", true, false],
     ]);
-    expect(tools[1]).toMatchObject({
+    expect(tools[0]).toMatchObject({
       description: "Does add.",
       parameters: { type: "object", properties: { a: { type: "number" } }, required: ["a", "b"] },
     });
