@@ -3,6 +3,7 @@
  * and an outcome that is none are errors to the model, not endings. Only a lost sandbox or other infrastructure, or the
  * stage's own abort, gets through. Nothing of a call outlives it here: no timer, no listener.
  */
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { decodeOutput } from "@rolldeck/agent/core/decode-output";
 import { makeSafeOutput } from "@rolldeck/agent/core/make-safe-output";
 import { BoundaryError } from "@rolldeck/contracts/errors";
@@ -25,7 +26,10 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, scope: Ca
   const tool = tools.find(({ name }) => name === call.name);
   if (tool === undefined) {
     const names = tools.map(({ name }) => name).join(", ");
-    return failed("unknown_tool", `there is no tool named ${JSON.stringify(call.name.slice(0, 64))}; tools: ${names}`);
+    return failed(
+      "unknown_tool",
+      `there is no tool named ${JSON.stringify(headWithin(call.name, 64))}; tools: ${names}`,
+    );
   }
   scope.signal.throwIfAborted();
   const limit = new AbortController();

@@ -1,6 +1,6 @@
 /**
  * A server's tools as a rollout's tools. Pure. Invariants: every name is one that any chat API takes (letters, digits, `_`, `-`,
- * at most 64) no two are alike, and their order is always the same; a filter names only tools that are there.
+ * at most 64), no two are alike, and their order is always the same; a filter names only tools that are there.
  */
 import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import { BoundaryError } from "@rolldeck/contracts/errors";
