@@ -67,7 +67,9 @@ module.exports = {
       name: "api-opens-no-backend-connection",
       severity: "error",
       from: { path: "^apps/api/src" },
-      to: { path: "^packages/backends/src/tinker|^packages/agent/src/io/(?!load-tokenizer|resolve-model)" },
+      to: {
+        path: "^packages/backends/src/tinker|^packages/agent/src/io/(?!load-tokenizer|resolve-model|named-templates)",
+      },
     },
     {
       name: "no-dev-dependency-in-src",

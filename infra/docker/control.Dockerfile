@@ -9,6 +9,7 @@ COPY apps apps
 COPY packages packages
 COPY prisma prisma
 COPY infra/models infra/models
+COPY infra/chat-templates infra/chat-templates
 RUN node -e "import('./apps/cli/bin/ensure-installed.mjs').then((install) => install.ensureInstalled())" \
  && node apps/cli/bin/rolldeck.mjs build \
  && useradd --system --create-home --home-dir /data --shell /usr/sbin/nologin rolldeck \

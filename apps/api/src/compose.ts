@@ -136,7 +136,7 @@ function createServices(parts: {
       log.warn({ runId, ...errorFacts(error) }, "the queue could not be told of a run; the sweep will find it");
     }
   };
-  const catalogue = createCatalogue(settings.modelRoots);
+  const catalogue = createCatalogue({ models: settings.modelRoots, templates: settings.templateRoots });
   const opened = new OpenedTasks({ tasks, dataRoots: settings.dataRoots });
   const tokenizer = createTokenizers(settings.modelRoots, (model, error) =>
     log.warn({ model, ...errorFacts(error) }, "tokens are shown as ids"),

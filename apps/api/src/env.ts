@@ -17,6 +17,7 @@ export const ApiEnv = z.object({
   /** Next's loopback address; absent: there are no pages, only the API. */
   ROLLDECK_WEB_URL: optional(z.url({ protocol: /^http$/ }).optional()),
   ROLLDECK_MODEL_ROOTS: optional(z.string().optional()),
+  ROLLDECK_TEMPLATE_ROOTS: optional(z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.string().default(""),
   /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
   ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
@@ -32,6 +33,8 @@ export interface ApiSettings {
   readonly port: number;
   readonly webUrl: URL | null;
   readonly modelRoots: readonly string[];
+  /** Folders of named chat templates. */
+  readonly templateRoots: readonly string[];
   /** Folders that data sets resolve under. */
   readonly dataRoots: readonly string[];
   readonly allowedHosts: readonly string[];
@@ -51,6 +54,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     port: parsed.ROLLDECK_PORT,
     webUrl: parsed.ROLLDECK_WEB_URL ? new URL(parsed.ROLLDECK_WEB_URL) : null,
     modelRoots: list(modelRoots, ":"),
+    templateRoots: list(parsed.ROLLDECK_TEMPLATE_ROOTS ?? join(root, "infra/chat-templates"), ":"),
     dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
+import { readTemplate } from "@rolldeck/agent/io/named-templates";
 import { resolveModel } from "@rolldeck/agent/io/resolve-model";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
 import { leaseMs, leaseRenewMs } from "@rolldeck/contracts/jobs";
@@ -82,6 +83,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     tools: parts.tools ?? tools,
     tokenizers: new ModelTokenizers({
       resolve: (model) => resolveModel(model, env.modelRoots),
+      template: (name) => readTemplate(name, env.templateRoots),
       load: loadTokenizer,
     }),
     backends,

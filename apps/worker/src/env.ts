@@ -13,6 +13,7 @@ const Variables = z.object({
   ROLLDECK_GPU_WORKER_URL: z.preprocess(blankAsAbsent, z.url({ protocol: /^https?$/ }).optional()),
   ROLLDECK_GPU_WORKER_KEY: z.preprocess(blankAsAbsent, z.string().startsWith("tml-").optional()),
   ROLLDECK_MODEL_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
+  ROLLDECK_TEMPLATE_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_ROOT: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_WORKER_CONCURRENCY: z.preprocess(blankAsAbsent, z.coerce.number().int().min(1).max(8192).default(512)),
@@ -30,6 +31,8 @@ export interface WorkerEnv {
   readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
   /** Folders that model names resolve under. */
   readonly modelRoots: readonly string[];
+  /** Folders of named chat templates. */
+  readonly templateRoots: readonly string[];
   /** Folders that data sets resolve under. */
   readonly dataRoots: readonly string[];
   readonly concurrency: number;
@@ -44,12 +47,14 @@ export function parseWorkerEnv(variables: Readonly<Record<string, string | undef
     throw new InputError(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
   }
   const env = parsed.data;
+  const root = env.ROLLDECK_ROOT ?? repositoryRoot(cwd);
   const folders = (list: string | undefined) => list?.split(":").filter((folder) => folder !== "");
   return {
     databaseUrl: env.ROLLDECK_DATABASE_URL,
     redisUrl: env.ROLLDECK_REDIS_URL ?? null,
     gpuWorker: gpuWorkerOf(env.ROLLDECK_GPU_WORKER_URL, env.ROLLDECK_GPU_WORKER_KEY),
-    modelRoots: folders(env.ROLLDECK_MODEL_ROOTS) ?? [join(env.ROLLDECK_ROOT ?? repositoryRoot(cwd), "infra/models")],
+    modelRoots: folders(env.ROLLDECK_MODEL_ROOTS) ?? [join(root, "infra/models")],
+    templateRoots: folders(env.ROLLDECK_TEMPLATE_ROOTS) ?? [join(root, "infra/chat-templates")],
     dataRoots: folders(env.ROLLDECK_DATA_ROOTS) ?? [],
     concurrency: env.ROLLDECK_WORKER_CONCURRENCY,
     port: env.ROLLDECK_WORKER_PORT ?? null,

@@ -1,13 +1,20 @@
-/** Tokenizers by model name, each loaded once per process, and the hash of what a model folder says. */
+/** Tokenizers by model, chat template and thinking, each loaded once per process, and the hash of what they are made of. */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { TokenizerOptions } from "@rolldeck/agent/io/load-tokenizer";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+
+/** What of a run's model decides how it writes text. */
+export type ModelText = Pick<RunConfig["model"], "name" | "chatTemplate" | "thinking">;
 
 export interface ModelFolders {
   /** Folder of a model under the configured roots. @throws InputError outside them */
   resolve(model: string): Promise<string> | string;
-  load(folder: string): Promise<Tokenizer>;
+  /** Text of a named chat template. @throws InputError when there is none */
+  template(name: string): Promise<string>;
+  load(folder: string, options: TokenizerOptions): Promise<Tokenizer>;
 }
 
 export class ModelTokenizers {
@@ -19,15 +26,29 @@ export class ModelTokenizers {
     this.#folders = folders;
   }
 
-  load(model: string): Promise<Tokenizer> {
-    return once(this.#tokenizers, model, async () => this.#folders.load(await this.#folders.resolve(model)));
+  load(model: ModelText): Promise<Tokenizer> {
+    return once(this.#tokenizers, keyOf(model), async () =>
+      this.#folders.load(await this.#folders.resolve(model.name), {
+        thinking: model.thinking,
+        ...(model.chatTemplate === null ? {} : { template: await this.#folders.template(model.chatTemplate) }),
+      }),
+    );
   }
 
-  /** Of the folder's files by name and content. */
-  contentHash(model: string): Promise<string> {
-    return once(this.#hashes, model, async () => hashFolder(await this.#folders.resolve(model)));
+  /** Of the folder's files by name and content, and of what the config says about its text. */
+  contentHash(model: ModelText): Promise<string> {
+    return once(this.#hashes, keyOf(model), async () => {
+      const folder = await hashFolder(await this.#folders.resolve(model.name));
+      if (model.chatTemplate === null && model.thinking === null) return folder;
+      const template = model.chatTemplate === null ? null : await this.#folders.template(model.chatTemplate);
+      return createHash("sha256")
+        .update(JSON.stringify([folder, template, model.thinking]))
+        .digest("hex");
+    });
   }
 }
+
+const keyOf = ({ name, chatTemplate, thinking }: ModelText): string => JSON.stringify([name, chatTemplate, thinking]);
 
 /** A failed attempt is not kept: the folder may be put right while the process runs. */
 function once<T>(known: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {

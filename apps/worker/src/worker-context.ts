@@ -1,7 +1,6 @@
 /** What the jobs of a worker process work with. Built once by `compose`; jobs construct no adapter themselves. */
 import type { StepBackend } from "@rolldeck/contracts/ports/backend";
 import type { Task } from "@rolldeck/contracts/ports/task";
-import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
@@ -12,6 +11,7 @@ import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Logger } from "pino";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Measures } from "./measures.ts";
+import type { ModelTokenizers } from "./model-tokenizers.ts";
 import type { RunWatch } from "./run-watch.ts";
 
 export type WorkerClaim =
@@ -38,7 +38,7 @@ export interface WorkerContext {
   /** The same tasks over the data sets and options that configs name. */
   readonly openedTasks: Pick<OpenedTasks, "of" | "all">;
   readonly tools: Readonly<Record<string, Tool>>;
-  readonly tokenizers: { load(model: string): Promise<Tokenizer>; contentHash(model: string): Promise<string> };
+  readonly tokenizers: Pick<ModelTokenizers, "load" | "contentHash">;
   readonly backends: ModelBackends;
   /** Runs that this process reconciles at the moment. */
   readonly reconciling: Set<string>;

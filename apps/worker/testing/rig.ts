@@ -24,6 +24,8 @@ export interface RigOptions extends ScriptedWorkerOptions {
   /** How many worker processes; they share this one's event loop. Default 1. */
   readonly workers?: number;
   readonly parts?: WorkerParts;
+  /** More of the workers' environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Rig {
@@ -69,6 +71,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
         ROLLDECK_GPU_WORKER_URL: gpu.url,
         ROLLDECK_GPU_WORKER_KEY: gpu.apiKey,
         ROLLDECK_LOG_LEVEL: process.env.ROLLDECK_LOG_LEVEL ?? "silent",
+        ...options.env,
       },
       import.meta.dirname,
     );

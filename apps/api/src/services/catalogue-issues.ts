@@ -8,7 +8,7 @@ import { nearestName } from "../nearest-name.ts";
 
 type Issue = z.output<typeof ConfigIssue>;
 export interface CheckCatalogue
-  extends Pick<Catalogue, "taskSets" | "dialects" | "dispatchers" | "backends" | "models"> {
+  extends Pick<Catalogue, "taskSets" | "dialects" | "dispatchers" | "backends" | "models" | "chatTemplates"> {
   /** Settings of this config that its backend can't honour, by the backend's own table. */
   readonly refusedSettings: (config: RunConfig) => readonly InputIssue[];
 }
@@ -35,6 +35,9 @@ function nameIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
     ...unknownName("backend.name", "backend", config.backend.name, names(catalogue.backends)),
     // Wherever a policy is hosted, its tokenizer and chat template are read here.
     ...unknownName("model.name", "model", config.model.name, names(catalogue.models)),
+    ...(config.model.chatTemplate === null
+      ? []
+      : unknownName("model.chatTemplate", "chat template", config.model.chatTemplate, catalogue.chatTemplates)),
   ];
 }
 

@@ -2,6 +2,7 @@
 import { access, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dialects } from "@rolldeck/agent/core/registry";
+import { listTemplates } from "@rolldeck/agent/io/named-templates";
 import { refusedSettings } from "@rolldeck/backends/capabilities";
 import { backends, findBackend } from "@rolldeck/backends/registry";
 import type { Catalogue } from "@rolldeck/contracts/api/system";
@@ -18,12 +19,17 @@ import { configSchema } from "./schema-keys.ts";
 
 type Models = Catalogue["models"];
 
-export function createCatalogue(modelRoots: readonly string[]): {
+/** @param roots folders of models, and of named chat templates */
+export function createCatalogue(roots: { readonly models: readonly string[]; readonly templates: readonly string[] }): {
   get: () => Promise<Catalogue>;
   forCheck: () => Promise<CheckCatalogue>;
 } {
   const fixed = fixedNames();
-  const get = async (): Promise<Catalogue> => ({ ...fixed, models: await findModels(modelRoots) });
+  const get = async (): Promise<Catalogue> => ({
+    ...fixed,
+    models: await findModels(roots.models),
+    chatTemplates: await listTemplates(roots.templates),
+  });
   return {
     get,
     forCheck: async () => ({ ...(await get()), refusedSettings: refusedByBackend }),
@@ -35,7 +41,7 @@ function refusedByBackend(config: RunConfig) {
   return backend ? refusedSettings(backend, config) : [];
 }
 
-function fixedNames(): Omit<Catalogue, "models"> {
+function fixedNames(): Omit<Catalogue, "models" | "chatTemplates"> {
   return {
     taskSets: Object.entries<Task>(tasks).map(([name, task]) => ({
       name,

@@ -7,7 +7,10 @@ import { checkConfig } from "./check-config.ts";
 import { cutText } from "./turn-text.ts";
 
 const root = new URL("../../../../infra/models", import.meta.url).pathname;
-const catalogue = await createCatalogue([root, "/does/not/exist"]).forCheck();
+const catalogue = await createCatalogue({
+  models: [root, "/does/not/exist"],
+  templates: [new URL("../../../../infra/chat-templates", import.meta.url).pathname],
+}).forCheck();
 const base = { taskSets: [{ name: "key-chain" }], agent: { maxContextTokens: 2048 } };
 const check = (config: unknown) => checkConfig(config, catalogue);
 const issue = (config: unknown) => check(config).issues[0];
@@ -37,6 +40,11 @@ describe("checkConfig", () => {
     [{ ...base, backend: { name: "gpuworker" } }, "backend.name", "did you mean gpu-worker?"],
     [{ ...base, model: { name: "quickstrat" } }, "model.name", "did you mean quickstart?"],
     [{ ...base, model: { name: "../../etc" } }, "model.name", null],
+    [
+      { ...base, model: { chatTemplate: "qwen3-acc-thinkin" } },
+      "model.chatTemplate",
+      "did you mean qwen3-acc-thinking?",
+    ],
     [{ ...base, algorithm: { loss: "pop" } }, "algorithm.loss", "did you mean ppo?"],
   ])("names the field and the nearest name in %j", (config, path, fix) => {
     const found = issue(config);

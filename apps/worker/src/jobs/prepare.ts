@@ -11,6 +11,7 @@ import { setModel } from "@rolldeck/db/training/set-model";
 import { readTrainingRows } from "@rolldeck/db/training/training-rows";
 import { forwardBackwardRows, stepModel } from "../training/apply-rows.ts";
 import { BootProgress } from "../training/boot-progress.ts";
+import { checkChatTemplate } from "../training/check-chat-template.ts";
 import { fenceToken } from "../training/fence-token.ts";
 import type { PrepareScene } from "../training/prepare-scene.ts";
 import { trainJob } from "../training/train-job.ts";
@@ -28,7 +29,10 @@ export async function prepare(context: WorkerContext, { runId }: RunJob): Promis
   await trainJob(context, {
     runId,
     claim: { kind: "prepare", runId, claim },
-    act: (signal) => prepareModel(context, claimed, signal),
+    act: async (signal) => {
+      await checkChatTemplate(context, claimed);
+      await prepareModel(context, claimed, signal);
+    },
     giveBack: (reason, end) => failPrepare(context.pool, { runId, claim, reason, ...end }),
   });
 }

@@ -32,7 +32,7 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
       messages: task.messages(instance),
       tools: toolSpecs(tools),
       dialect: dialectNamed(claimed.config.agent.dialect),
-      tokenizer: await context.tokenizers.load(claimed.config.model.name),
+      tokenizer: await context.tokenizers.load(claimed.config.model),
       agent: claimed.config.agent,
       defaults: task.defaults,
       maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),

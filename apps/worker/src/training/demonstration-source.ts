@@ -30,7 +30,7 @@ export async function demonstrationSource(context: WorkerContext, config: RunCon
   if (spec === null || shares.length === 0) {
     throw new InputError([{ path: "model.warmStart", message: "none of the run's tasks has demonstrations" }]);
   }
-  const tokenizer = await context.tokenizers.load(config.model.name);
+  const tokenizer = await context.tokenizers.load(config.model);
   const { agent } = config;
   const dialect = dialectNamed(agent.dialect);
   const demonstrations = (step: number) =>
@@ -45,7 +45,7 @@ export async function demonstrationSource(context: WorkerContext, config: RunCon
       codeVersion,
       spec,
       seed: config.seed,
-      model: await context.tokenizers.contentHash(config.model.name),
+      model: await context.tokenizers.contentHash(config.model),
       agent: { dialect: agent.dialect, describeTools: agent.describeTools, maxOutputBytes: agent.maxOutputBytes },
       // The first batch stands for the rest: they come from the same code.
       demonstrations: demonstrations(1).map(({ demonstration }) => demonstration),

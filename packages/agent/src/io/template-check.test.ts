@@ -72,19 +72,19 @@ describe("what is found", () => {
   });
   it("no generation prompt", async () => {
     const none = "{%- for m in messages -%}{{- '<|start|>' ~ m.role ~ '\n' ~ m.content ~ '<|end|>' -}}{%- endfor -%}";
-    expect(kinds(await bpe(none))).toContain("error generation-prompt");
+    expect(kinds(await bpe(none))).toEqual(["error generation-prompt"]);
   });
   it("an end mark at which nothing stops", async () => {
     const folder = join(scratch, "no-stop");
     await cp(tokenizerFolders["byte-bpe"](), folder, { recursive: true });
     await writeFile(join(folder, "tokenizer_config.json"), JSON.stringify({ eos_token: "<|pad|>" }));
-    expect(kinds(await loadTokenizer(folder))).toContain("error end-token");
+    expect(kinds(await loadTokenizer(folder))).toEqual(["error end-token"]);
   });
   it("no end mark at all", async () => {
     const open =
       "{%- for m in messages -%}{{- '<|start|>' ~ m.role ~ '\n' ~ m.content -}}{%- endfor -%}" +
       "{%- if add_generation_prompt -%}{{- '<|start|>assistant\n' -}}{%- endif -%}";
-    expect(kinds(await bpe(open))).toContain("warning end-token");
+    expect(kinds(await bpe(open))).toEqual(["error end-token"]);
   });
   it("a template that knows no results", async () => {
     const strict =

@@ -34,8 +34,10 @@ export interface TemplateReport {
 /** @param dialect how the run's model writes calls */
 export function checkTemplate(tokenizer: Tokenizer, dialect: Dialect): TemplateReport {
   const subject: Subject = { tokenizer, dialect, byTemplate: describesTools(tokenizer, dialect) };
+  const turns = turnFindings(subject);
+  // Where turns can't be told apart nothing else can be judged.
+  if (turns.length > 0) return { ok: false, findings: turns };
   const findings = [
-    ...turnFindings(subject),
     ...templateProbes(dialect, subject.byTemplate).flatMap((probe) => probeFindings(subject, probe)),
     ...specialFindings(tokenizer),
     ...driftFindings(tokenizer),
@@ -75,11 +77,10 @@ function turnFindings({ tokenizer }: Subject): TemplateFinding[] {
   }
   const end = last.slice(-2).findLast((token) => tokenizer.decode([token], { skipSpecial: true }) === "");
   if (last.some((token, at) => at >= answerAt && tokenizer.stopTokens.includes(token))) return findings;
-  if (end === undefined)
-    return [
-      ...findings,
-      { kind: "end-token", level: "warning", message: "the template writes no end token after an answer" },
-    ];
+  if (end === undefined) {
+    const message = "the template writes no end token after an answer, and a sampled turn always has one";
+    return [...findings, { kind: "end-token", level: "error", message }];
+  }
   const message = `an answer ends with ${quote(tokenizer.decode([end]))}, at which sampling does not stop: list it as eos_token_id in generation_config.json`;
   return [...findings, { kind: "end-token", level: "error", message }];
 }

@@ -25,6 +25,8 @@ export const Catalogue = z.object({
     }),
   ),
   models: z.array(z.object({ name: z.string(), description: z.string() })),
+  /** Names that `model.chatTemplate` may have. */
+  chatTemplates: z.array(z.string()),
   presets: z.array(z.object({ name: z.string(), title: z.string(), summary: z.string(), config: z.unknown() })),
   /** JSON Schema of RunConfig with descriptions and defaults. */
   configSchema: z.unknown(),
