@@ -33,15 +33,19 @@ export interface ScriptedTurn {
   readonly context?: { readonly keep: readonly number[]; readonly added: readonly ScriptedSegment[] };
 }
 
-interface Placed extends TokenRange {
+/** Where a segment's tokens lie in the trajectory. */
+export interface PlacedSegment extends TokenRange {
   readonly index: number;
+  readonly origin: SegmentOrigin;
 }
+type Placed = PlacedSegment;
 
+/** @returns the segments in order */
 export async function seedAgentTrajectory(
   pool: pg.Pool,
   rolloutId: string,
   turns: readonly ScriptedTurn[],
-): Promise<void> {
+): Promise<readonly PlacedSegment[]> {
   const placed: Placed[] = [];
   const contexts = new Map<string, Placed[]>();
   const append = async ({ origin, text }: ScriptedSegment): Promise<Placed> => {
@@ -54,7 +58,7 @@ export async function seedAgentTrajectory(
        values ($1, 1, $2, $3, $4, $5, $6, $7)`,
       [rolloutId, index, origin, tokens.length, encodeTokens(tokens), logprobs, logprobs ? 3 : null],
     );
-    const segment = { index, start, end: start + tokens.length };
+    const segment = { index, origin, start, end: start + tokens.length };
     placed.push(segment);
     return segment;
   };
@@ -75,6 +79,7 @@ export async function seedAgentTrajectory(
     await insertTurn(pool, rolloutId, number, turn, prompt, sampled);
     await insertCalls(pool, rolloutId, number, turn, next);
   }
+  return placed;
 }
 
 const flat = (segments: readonly Placed[]): number[] => segments.flatMap(({ start, end }) => [start, end]);

@@ -82,7 +82,7 @@ export const ReadTurns = z.strictObject({
 /** Text is derived from the stored tokens when read; long texts are cut with `cutCharacters` telling how much. */
 export const TextPreview = z.object({ text: z.string(), cutCharacters: z.int() });
 /** What a tool gave back in full; at `/api/v1/rollouts/{id}/artifacts/{turn}/{index}/{name}`. */
-export const ArtifactInfo = z.object({
+export const CallArtifact = z.object({
   name: z.string(),
   mediaType: z.string(),
   /** Of the whole; `storedBytes` of what is kept of it, compressed. */
@@ -129,7 +129,7 @@ export const TurnView = z.object({
       durationMs: z.number().nullable(),
       /** UTF-8 bytes of the whole output where the model saw a cut version of it. */
       wholeBytes: z.number().nullable(),
-      artifacts: z.array(ArtifactInfo),
+      artifacts: z.array(CallArtifact),
     }),
   ),
   contextChange: ContextChangeView.nullable(),

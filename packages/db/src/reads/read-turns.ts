@@ -5,7 +5,7 @@
  * What a turn added is what its prompt holds beyond the prompt and the sample of the turn before it in its thread (a
  * sub-agent's first turn: of the turn that called it), token by token: right also where contexts restart and threads mix.
  */
-import { ArtifactInfo, type ContextChangeView } from "@rolldeck/contracts/api/rollouts";
+import { CallArtifact, type ContextChangeView } from "@rolldeck/contracts/api/rollouts";
 import { JsonObject, type SegmentOrigin, type TokenRange, TurnNote } from "@rolldeck/contracts/segments";
 import { z } from "zod";
 import { countPlaces, without } from "./range-sets.ts";
@@ -45,7 +45,7 @@ const CallRow = z.object({
   durationMs: z.number().nullable(),
   wholeBytes: z.coerce.number().nullable(),
   nextRanges: z.array(z.int()),
-  artifacts: z.array(ArtifactInfo),
+  artifacts: z.array(CallArtifact),
 });
 type CallRow = z.infer<typeof CallRow>;
 

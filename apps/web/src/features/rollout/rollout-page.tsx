@@ -10,6 +10,7 @@ import { useOrigin } from "../shell/use-origin.ts";
 import { Conversation, type ConversationHandle } from "./conversation.tsx";
 import { DetailPane } from "./detail-pane.tsx";
 import { DialectBanner } from "./dialect-banner.tsx";
+import { FindBar } from "./find-bar.tsx";
 import { Outline } from "./outline.tsx";
 import { RolloutHeader } from "./rollout-header.tsx";
 import { RolloutToolbar } from "./rollout-toolbar.tsx";
@@ -22,6 +23,7 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
   const state = useRolloutView(runId, rolloutId);
   const { setView, rollout } = state;
   const [collapsed, setCollapsed] = useState(false);
+  const [finding, setFinding] = useState(false);
   const handle = useRef<ConversationHandle>(null);
   const goTurn = useCallback(
     (turn: number) => {
@@ -33,7 +35,7 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
   const elsewhere = rollout !== undefined && rollout.runId !== runId;
   useHome(elsewhere ? rollout.runId : null, rolloutId);
   useRolloutCrumbs(runId, rolloutId, state);
-  useRolloutKeys(runId, state, goTurn, setCollapsed);
+  useRolloutKeys(runId, state, goTurn, setCollapsed, () => setFinding(true));
   useDeepLink(state, handle);
   if (!rollout) return <NoRollout state={state} />;
   if (elsewhere)
@@ -57,6 +59,7 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
         </aside>
         <section className="flex min-w-0 flex-1 flex-col" aria-label="Turns and tokens">
           <RolloutToolbar state={state} collapsed={collapsed} onCollapsed={setCollapsed} />
+          {finding && <FindBar turns={state.turns} onGo={goTurn} onClose={() => setFinding(false)} />}
           <Turns state={state} rollout={rollout} goTurn={goTurn} collapsed={collapsed} handle={handle} />
         </section>
         <Details state={state} rollout={rollout} path={`/runs/${runId}/t/${rolloutId}`} />

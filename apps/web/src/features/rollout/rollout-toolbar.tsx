@@ -43,7 +43,7 @@ export function RolloutToolbar({
       {!showTokens && (
         <span className="flex items-center gap-1 text-xs whitespace-nowrap text-g7">
           <Kbd>j</Kbd>
-          <Kbd>k</Kbd> turn <Kbd>t</Kbd> tokens
+          <Kbd>k</Kbd> turn <Kbd>t</Kbd> tokens <Kbd>⌘F</Kbd> find
         </span>
       )}
       <span className="num text-sm whitespace-nowrap text-g7">

@@ -10,6 +10,7 @@ export function useRolloutKeys(
   { view, setView, rollout, turns, showTokens, current }: RolloutView,
   goTurn: (turn: number) => void,
   setCollapsed: (collapsed: boolean) => void,
+  find: () => void,
 ): void {
   const router = useRouter();
   const neighbours = useNeighbours(rollout ?? null);
@@ -31,6 +32,7 @@ export function useRolloutKeys(
       label: "Tokens or text",
       run: () => void setView({ tokens: !showTokens, tok: showTokens ? null : view.tok }),
     },
+    { keys: "mod+f", label: "Find in all turns", run: find },
     { keys: "e", label: "Expand all turns", run: () => setCollapsed(false) },
     { keys: "w", label: "Collapse all turns", run: () => setCollapsed(true) },
     { keys: "ArrowLeft", label: "Previous rollout of the group", run: () => open(neighbours.previousSibling) },

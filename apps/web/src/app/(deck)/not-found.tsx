@@ -1,3 +1,0 @@
-import { NoPage } from "../../design/no-page.tsx";
-
-export default NoPage;

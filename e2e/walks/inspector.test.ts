@@ -1,0 +1,133 @@
+/**
+ * The inspector on a rollout in which everything happens: each thing is shown for what it is. The rollout's rows are seeded; the
+ * stack that shows them is the real one.
+ */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type AgentStory, fullOutput, seedAgentStory, storyHint } from "./testing/agent-story.ts";
+import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { startWalkStack, type WalkStack } from "./testing/walk-stack.ts";
+
+const patienceMs = 45_000;
+
+describe.skipIf(chromiumMissing)(`the inspector, ${chromiumName}`, () => {
+  let stack: WalkStack;
+  let browser: Browser;
+  let page: Page;
+  let story: AgentStory;
+  const pageErrors: string[] = [];
+  const turn = (number: number) => page.getByRole("article", { name: `Turn ${number}`, exact: true });
+  const open = async (query = "") => {
+    await page.goto(`${stack.url}/runs/${story.runId}/t/${story.rolloutId}${query}`);
+    await page.getByRole("navigation", { name: "Turns" }).getByRole("button").first().waitFor();
+  };
+  /** Brings a turn into view: the list holds only what is near. */
+  const goTo = async (number: number) => {
+    await page.locator(`[data-outline="${number}"] button`).click();
+    await turn(number).waitFor();
+  };
+
+  beforeAll(async () => {
+    stack = await startWalkStack();
+    story = await seedAgentStory(stack.api.database.pool);
+    browser = await launchBrowser();
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    page.setDefaultTimeout(patienceMs);
+    page.on("pageerror", (error) => pageErrors.push(error.message));
+    await page.goto(await stack.signInLink());
+    await page.waitForURL("**/runs");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await stack?.close();
+  });
+
+  test("a call format that the run does not read is said once, above everything", async () => {
+    await open();
+    const banner = page.getByRole("alert").filter({ hasText: "Other call format" });
+    expect(await banner.count()).toBe(1);
+    await banner.getByRole("button", { name: "Turn 7" }).click();
+    await turn(7).getByText("the server counted 33 sampled tokens, its ids are 34").waitFor();
+  });
+
+  test("thinking stands apart, and the sampled text is one click away", async () => {
+    await open("?turn=0");
+    await turn(0).getByText("A listing first; it may be long.", { exact: true }).waitFor();
+    await turn(0).getByText("I list the files.", { exact: true }).waitFor();
+    await turn(0).getByRole("button", { name: "As sampled" }).click();
+    await turn(0).getByText("<think>A listing first", { exact: false }).waitFor();
+  });
+
+  test("an output that was cut says how much there was, and the whole of it is one click away", async () => {
+    await open("?turn=0");
+    await turn(0).getByText("the model saw a cut version of 9.78 KiB").waitFor();
+    const link = turn(0).getByRole("link", { name: "full output (9.78 KiB)" });
+    const address = new URL((await link.getAttribute("href")) ?? "", stack.url);
+    const answer = await page.request.get(address.href);
+    expect(answer.status()).toBe(200);
+    expect(await answer.text()).toBe(fullOutput);
+  });
+
+  test("hints, retries and cut turns are marked as what they are", async () => {
+    await open();
+    await goTo(1);
+    await turn(1).getByText(storyHint).waitFor();
+    await turn(1).getByText("our words, never trained").waitFor();
+    await turn(1).getByText("no usable call").waitFor();
+    await turn(1).getByText("There was no tool call in your turn. Write one", { exact: false }).waitFor();
+    await goTo(2);
+    await turn(2).getByText("cut by length").waitFor();
+    expect(await turn(2).getByText("no usable call").count()).toBe(0);
+  });
+
+  test("a sub-agent's turns stand below the call that made it, and each leads to the other", async () => {
+    await open();
+    const order = await page.locator("[data-outline]").evaluateAll((rows) => rows.map((row) => row.dataset.outline));
+    expect(order).toEqual(["0", "1", "2", "3", "4", "5", "6", "7", "8"]);
+    await goTo(3);
+    await turn(3).getByText("delegate: a comma before } was dropped").waitFor();
+    await turn(3).getByRole("button", { name: "sub-agent: 2 turns, from turn 4" }).click();
+    await page.waitForURL(/turn=4/);
+    expect(await turn(4).getAttribute("data-thread")).toBe("3.0");
+    await turn(4).getByRole("button", { name: "sub-agent of turn 3" }).click();
+    await page.waitForURL(/turn=3/);
+  });
+
+  test("a restarted context says what it dropped; the next turn begins anew", async () => {
+    await open();
+    await goTo(6);
+    const change = turn(6).getByTestId("context-change");
+    expect(await change.textContent()).toMatch(/Context restarted.*tokens dropped, .* kept, 26 new/);
+    await goTo(7);
+    expect(await turn(7).getByText("26 tokens, not sampled").count()).toBe(1);
+    const facts = await page.getByRole("region", { name: "Rollout", exact: true }).textContent();
+    expect(facts).toMatch(/Training rows3Context changes1Sub-agents1Turns retried3/);
+  });
+
+  test("tokens say why they are not trained", async () => {
+    await open(`?tok=${story.cutToken}`);
+    const facts = page.getByRole("region", { name: "Token", exact: true });
+    await facts.getByText("the turn was cut by its token limit").waitFor();
+    expect(await page.locator(`[data-token="${story.cutToken}"]`).getAttribute("class")).toContain("hatched");
+  });
+
+  test("under another run's address the rollout leads to its own, with what the link points at", async () => {
+    const { runId } = await stack.rolldeck.launchRun({
+      name: "another",
+      taskSets: [{ name: "key-chain" }],
+      agent: { maxContextTokens: 2048 },
+      budget: { steps: 1 },
+    });
+    await page.goto(`${stack.url}/runs/${runId}/t/${story.rolloutId}?turn=6`);
+    await page.waitForURL(`**/runs/${story.runId}/t/${story.rolloutId}?turn=6`);
+    await turn(6).waitFor();
+  });
+
+  test("an address that leads nowhere says so inside the frame", async () => {
+    const answer = await page.goto(`${stack.url}/rnus`);
+    expect(answer?.status()).toBe(404);
+    await page.getByRole("heading", { name: "There is no page at this address" }).waitFor();
+    await page.getByRole("navigation", { name: "Main" }).waitFor();
+    expect(pageErrors).toEqual([]);
+  });
+});
