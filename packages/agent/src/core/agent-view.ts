@@ -2,7 +2,7 @@ import type { AgentView } from "@rolldeck/contracts/ports/tool";
 import type { RolloutSpec } from "./rollout.ts";
 import type { Thread } from "./thread.ts";
 
-/** What a tool may know of the agent that calls it. The list of calls is made when it is asked for. */
+/** What a tool may know of the agent that calls it. Its lists are made when they are asked for. */
 export function agentView(spec: RolloutSpec, thread: Thread): AgentView {
   const { last, calls } = thread;
   const ended = calls.length;
@@ -11,6 +11,9 @@ export function agentView(spec: RolloutSpec, thread: Thread): AgentView {
     maxTurns: thread.plan.maxTurns,
     contextTokens: last === null ? 0 : last.promptTokens + last.sampledTokens,
     maxContextTokens: spec.agent.maxContextTokens,
+    get tools() {
+      return thread.plan.tools.map(({ name }) => name);
+    },
     get calls() {
       return calls.slice(0, ended);
     },
