@@ -3,7 +3,7 @@
  * `readCallList`. The marks may be missing or stand alone; they are never content.
  */
 import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
-import { renderCallList, signatures } from "./pythonic.ts";
+import { pythonic, renderCallList, signatures } from "./pythonic.ts";
 import { readCallList } from "./read-call-list.ts";
 import { renderTurn } from "./render-turn.ts";
 import { type CallFormat, type CallsRead, scanTurn, thinkTags } from "./scan-turn.ts";
@@ -11,7 +11,7 @@ import { type CallFormat, type CallsRead, scanTurn, thinkTags } from "./scan-tur
 export const llamaPythonic: Dialect = {
   name: "llama-pythonic",
   resultRole: "tool",
-  looksLike: (text) => /<\|python_start\|>\s*\[/.test(text),
+  looksLike: (text) => pythonic.looksLike(text),
   describeTools: (tools: readonly ToolSpec[]) =>
     [
       "You act by calling tools. Available tools, ? marks what may be left out:",

@@ -58,7 +58,8 @@ const format: CallFormat = {
 function readCalls(text: string, start: number): CallsRead {
   const from = start + callMark.length;
   const reader = new LiteralReader(text, from, "json");
-  if (reader.take("[")) return readArray(reader, start);
+  reader.skipSpace();
+  if (!text.startsWith(callMark, reader.position) && reader.take("[")) return readArray(reader, start);
   named.lastIndex = from;
   const match = named.exec(text);
   if (match === null) {
@@ -75,7 +76,7 @@ function readNamed(text: string, start: number, name: string, from: number): Cal
     return { end, calls: [{ start, end, name, arguments: value, mends }], problems: [] };
   } catch (error) {
     if (!(error instanceof LiteralError)) throw error;
-    const end = limitOf(text, Math.max(from, error.position));
+    const end = nextCalls(text, from, error);
     return { end, calls: [], problems: [{ start, end, message: `${shortName(name)}: ${error.message}` }] };
   }
 }
@@ -101,7 +102,7 @@ function readArray(reader: LiteralReader, start: number): CallsRead {
         text[from] === "{"
           ? skipBalanced(text.slice(0, limitOf(text, from)), from, "}")
           : { position: from, closed: false };
-      const end = skipped.closed ? skipped.position : limitOf(text, Math.max(from, error.position));
+      const end = skipped.closed ? skipped.position : nextCalls(text, from, error);
       problems.push({ start, end, message: `tool call: ${error.message}` });
       if (!skipped.closed) return ended(end);
       reader.position = end;
@@ -126,3 +127,7 @@ function limitOf(text: string, from: number): number {
   const at = text.indexOf(callMark, from);
   return at === -1 ? text.length : at;
 }
+
+/** Behind what could not be read; the error may stand on the mark itself. */
+const nextCalls = (text: string, from: number, { position }: LiteralError): number =>
+  limitOf(text, Math.max(from, position - callMark.length + 1));
