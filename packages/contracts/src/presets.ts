@@ -41,6 +41,39 @@ export const presets = {
       budget: { steps: 30 },
     },
   },
+  memory: {
+    title: "Memory: read in parts on CPU",
+    summary:
+      "The quickstart policy learns to carry one digit through a text that it reads part by part, in a memory that it rewrites.",
+    config: {
+      name: "memory over parts",
+      tags: ["memory"],
+      seed: 1,
+      model: { name: "quickstart", warmStart: { steps: 250, demosPerStep: 32, learningRate: 2e-3 } },
+      taskSets: [{ name: "memory-small" }],
+      agent: {
+        dialect: "pythonic",
+        maxTurns: 6,
+        maxContextTokens: 128,
+        describeTools: false,
+        sampling: { temperature: 0.7, maxTokensPerTurn: 48 },
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 128, run: 128, evaluate: 128 } },
+      algorithm: {
+        groupsPerStep: 12,
+        groupSize: 8,
+        advantage: "rloo",
+        normaliserTokens: 160,
+        learningRate: 3e-4,
+        beta2: 0.99,
+        clipLow: 0.2,
+        clipHigh: 0.28,
+      },
+      evaluation: { samples: 256 },
+      checkpoints: { every: 10, keep: 3 },
+      budget: { steps: 20 },
+    },
+  },
   search: {
     title: "Search: two hops on CPU",
     summary:

@@ -1,9 +1,15 @@
 /** Every task by its name. Adding one: its folder and a line here. */
 import type { Task } from "@rolldeck/contracts/ports/task";
 import { keyChain } from "./key-chain/task.ts";
+import { memorySmall } from "./memory/small/task.ts";
 import { memory } from "./memory/task.ts";
 import { searchSmall } from "./search/small/task.ts";
 
-export const tasks = { "key-chain": keyChain, memory, "search-small": searchSmall } satisfies Record<string, Task>;
+export const tasks = {
+  "key-chain": keyChain,
+  memory,
+  "memory-small": memorySmall,
+  "search-small": searchSmall,
+} satisfies Record<string, Task>;
 export type TaskName = keyof typeof tasks;
 export const taskNames = Object.keys(tasks);
