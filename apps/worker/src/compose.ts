@@ -7,12 +7,16 @@ import { hostname } from "node:os";
 import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
 import { readTemplate } from "@rolldeck/agent/io/named-templates";
 import { resolveModel } from "@rolldeck/agent/io/resolve-model";
+import { readEndpoints } from "@rolldeck/backends/endpoints/read-endpoints";
+import { createJudge } from "@rolldeck/backends/openai/judge";
+import { connectSamplingServer } from "@rolldeck/backends/openai/sampling-server";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
 import { leaseMs, leaseRenewMs } from "@rolldeck/contracts/jobs";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import { createPool } from "@rolldeck/db/connect";
 import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
+import { noteOnRun } from "@rolldeck/db/runs/note-on-run";
 import { connectQueue } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
 import { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
@@ -28,6 +32,8 @@ import { ModelTokenizers } from "./model-tokenizers.ts";
 import { ReconcileRequests } from "./reconcile-requests.ts";
 import { renewClaims } from "./renew-claims.ts";
 import { RunWatch, readWatchedRuns } from "./run-watch.ts";
+import { chatText } from "./sampling/chat-text.ts";
+import { RunWaits } from "./sampling/run-waits.ts";
 import { StoppedRuns } from "./stopped-runs.ts";
 import type { WorkerClaim, WorkerContext } from "./worker-context.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -39,6 +45,8 @@ export interface WorkerParts {
 
 /** @throws when the database or the queue can't be reached: a worker without either must not start half. */
 export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<WorkerProcess> {
+  // Before anything is opened: a list that can't be read stops the start.
+  const endpoints = await readEndpoints(env.endpointsFile, env.variable);
   const workerId = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = pino({ level: env.logLevel, base: { app: "worker", workerId } });
   const report = (error: unknown) => log.warn({ err: error }, "connection trouble");
@@ -48,13 +56,25 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
   const requests = new ReconcileRequests((runId) => producer.add("reconcile", { runId }), report);
   const stopping = new AbortController();
   const writer = new BatchWriter(pool);
-  const backends = new OpenedBackends(env.gpuWorker, (server) =>
-    connectTinker({
-      ...server,
-      dialect: "rolldeck",
-      onError: (error) => log.debug({ err: error }, "heartbeat failed"),
-    }),
-  );
+  const tokenizers = new ModelTokenizers({
+    resolve: (model) => resolveModel(model, env.modelRoots),
+    template: (name) => readTemplate(name, env.templateRoots),
+    load: loadTokenizer,
+  });
+  const backends = new OpenedBackends(env.gpuWorker, endpoints, {
+    tinker: (server) => connectTinker({ ...server, onError: (error) => log.debug({ err: error }, "heartbeat failed") }),
+    sampling: (endpoint) =>
+      connectSamplingServer({
+        endpoint,
+        chatText,
+        encoder: async (model) => {
+          const tokenizer = await tokenizers.load({ name: model, chatTemplate: null, thinking: null });
+          return (text) => tokenizer.encode(text);
+        },
+      }),
+  });
+  const judged = endpoints.find((endpoint) => endpoint.judge);
+  const judge = judged === undefined ? null : createJudge({ endpoint: judged });
   const leases = new LeaseKeeper<WorkerClaim>({
     renew: (claims) => renewClaims(pool, workerId, claims),
     everyMs: leaseRenewMs,
@@ -81,12 +101,14 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     tasks: parts.tasks ?? tasks,
     openedTasks: new OpenedTasks({ tasks: parts.tasks ?? tasks, dataRoots: env.dataRoots }),
     tools: parts.tools ?? tools,
-    tokenizers: new ModelTokenizers({
-      resolve: (model) => resolveModel(model, env.modelRoots),
-      template: (name) => readTemplate(name, env.templateRoots),
-      load: loadTokenizer,
-    }),
+    tokenizers,
     backends,
+    judge,
+    waits: new RunWaits({
+      note: (runId, message) => noteOnRun(pool, runId, [{ level: "warning", message }]),
+      now: () => Date.now(),
+      onError: report,
+    }),
     reconciling: new Set(),
     enqueue: (jobs) => producer.addMany(jobs),
     requestReconcile: (runId) => requests.request(runId),
@@ -96,5 +118,5 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     measures: createMeasures(),
     log,
   };
-  return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, stopping });
+  return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, judge, stopping });
 }

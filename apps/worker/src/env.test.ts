@@ -39,6 +39,12 @@ describe("worker environment", () => {
   test("several model roots", () => {
     expect(parseWorkerEnv({ ...database, ROLLDECK_MODEL_ROOTS: "/a:/b:" }, "/").modelRoots).toEqual(["/a", "/b"]);
   });
+  test("the operator's list of endpoints: a path, and the variables it may name", () => {
+    expect(parseWorkerEnv(database, "/").endpointsFile).toBeNull();
+    const env = parseWorkerEnv({ ...database, ROLLDECK_ENDPOINTS: "endpoints.yaml", HOSTED_KEY: "k" }, "/srv");
+    expect(env.endpointsFile).toBe("/srv/endpoints.yaml");
+    expect([env.variable("HOSTED_KEY"), env.variable("MISSING")]).toEqual(["k", undefined]);
+  });
   test("data roots: none unless they are named", () => {
     expect(parseWorkerEnv(database, "/").dataRoots).toEqual([]);
     expect(parseWorkerEnv({ ...database, ROLLDECK_DATA_ROOTS: "/a:/b" }, "/").dataRoots).toEqual(["/a", "/b"]);

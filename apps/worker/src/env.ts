@@ -1,6 +1,6 @@
 /** The environment of a worker process, parsed once. Nothing else reads `process.env`. */
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 
@@ -14,6 +14,8 @@ const Variables = z.object({
   ROLLDECK_GPU_WORKER_KEY: z.preprocess(blankAsAbsent, z.string().startsWith("tml-").optional()),
   ROLLDECK_MODEL_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_TEMPLATE_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
+  /** The operator's list of endpoints: a YAML or JSON file. */
+  ROLLDECK_ENDPOINTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_ROOT: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_WORKER_CONCURRENCY: z.preprocess(blankAsAbsent, z.coerce.number().int().min(1).max(8192).default(512)),
@@ -29,6 +31,10 @@ export interface WorkerEnv {
   readonly databaseUrl: string;
   readonly redisUrl: string | null;
   readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
+  /** Absolute path of the operator's list of endpoints, or null. */
+  readonly endpointsFile: string | null;
+  /** A variable that the list of endpoints names as holding a key. */
+  readonly variable: (name: string) => string | undefined;
   /** Folders that model names resolve under. */
   readonly modelRoots: readonly string[];
   /** Folders of named chat templates. */
@@ -53,6 +59,8 @@ export function parseWorkerEnv(variables: Readonly<Record<string, string | undef
     databaseUrl: env.ROLLDECK_DATABASE_URL,
     redisUrl: env.ROLLDECK_REDIS_URL ?? null,
     gpuWorker: gpuWorkerOf(env.ROLLDECK_GPU_WORKER_URL, env.ROLLDECK_GPU_WORKER_KEY),
+    endpointsFile: env.ROLLDECK_ENDPOINTS === undefined ? null : resolve(cwd, env.ROLLDECK_ENDPOINTS),
+    variable: (name) => variables[name],
     modelRoots: folders(env.ROLLDECK_MODEL_ROOTS) ?? [join(root, "infra/models")],
     templateRoots: folders(env.ROLLDECK_TEMPLATE_ROOTS) ?? [join(root, "infra/chat-templates")],
     dataRoots: folders(env.ROLLDECK_DATA_ROOTS) ?? [],

@@ -1,6 +1,6 @@
 /** What the jobs of a worker process work with. Built once by `compose`; jobs construct no adapter themselves. */
 import type { StepBackend } from "@rolldeck/contracts/ports/backend";
-import type { Task } from "@rolldeck/contracts/ports/task";
+import type { Judge, Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
@@ -13,6 +13,7 @@ import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Measures } from "./measures.ts";
 import type { ModelTokenizers } from "./model-tokenizers.ts";
 import type { RunWatch } from "./run-watch.ts";
+import type { RunWaits } from "./sampling/run-waits.ts";
 
 export type WorkerClaim =
   | ({ readonly kind: "rollout" } & StageClaim)
@@ -40,6 +41,10 @@ export interface WorkerContext {
   readonly tools: Readonly<Record<string, Tool>>;
   readonly tokenizers: Pick<ModelTokenizers, "load" | "contentHash">;
   readonly backends: ModelBackends;
+  /** Answers verifiers' questions; null where the operator lists none. */
+  readonly judge: Judge | null;
+  /** What samplers of a run wait for, said on its page. */
+  readonly waits: Pick<RunWaits, "of">;
   /** Runs that this process reconciles at the moment. */
   readonly reconciling: Set<string>;
   enqueue(jobs: readonly AnyJob[]): Promise<void>;

@@ -3,6 +3,7 @@
  * jobs, rollouts are handed back at their next turn boundary, and what still hangs after eight seconds is handed back as it is.
  */
 import type { Server } from "node:http";
+import type { OpenedJudge } from "@rolldeck/backends/openai/judge";
 import type { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import { removeWorker } from "@rolldeck/db/workers";
 import type { QueueConnection } from "@rolldeck/queue/connection";
@@ -33,6 +34,7 @@ export interface WorkerProcessParts {
   readonly runs: RunWatch;
   readonly clock: DatabaseClock;
   readonly backends: OpenedBackends;
+  readonly judge: OpenedJudge | null;
   readonly stopping: AbortController;
 }
 
@@ -109,7 +111,7 @@ export class WorkerProcess {
   }
 
   async #close(): Promise<void> {
-    const { context, runs, producer, writer, backends, connection } = this.#parts;
+    const { context, runs, producer, writer, backends, judge, connection } = this.#parts;
     if (this.#clockTimer !== null) clearInterval(this.#clockTimer);
     runs.stop();
     context.leases.stop();
@@ -119,7 +121,7 @@ export class WorkerProcess {
       context.log.debug({ err: error }, "the worker's row stays until it is swept");
     });
     await producer.close();
-    await backends.close();
+    await Promise.all([backends.close(), judge?.close()]);
     await connection.close();
     await context.pool.end();
   }

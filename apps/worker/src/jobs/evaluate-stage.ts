@@ -5,7 +5,7 @@
 import type { Trajectory } from "@rolldeck/agent/core/trajectory";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { StageJob } from "@rolldeck/contracts/jobs";
-import type { FinishedRollout, Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
+import type { FinishedRollout, GradingScene, Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
 import { taskOf } from "../rollout-task.ts";
@@ -18,7 +18,7 @@ export function evaluateStage(context: WorkerContext, job: StageJob): Promise<vo
     const { task, instance } = await taskOf(context.openedTasks, claimed);
     const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
     const { ending, rollout } = finishedRollout(claimed, trajectory);
-    const verdict = await grade(task, instance, rollout, signal);
+    const verdict = await grade(task, instance, rollout, { signal, judge: context.judge });
     return {
       move: "settle",
       outcome: "completed",
@@ -54,9 +54,9 @@ async function grade(
   task: Task,
   instance: TaskInstance,
   rollout: FinishedRollout,
-  signal: AbortSignal,
+  scene: GradingScene,
 ): Promise<Verdict> {
-  const verdict = await abortable(boundary(task, instance, rollout, signal), signal);
+  const verdict = await abortable(boundary(task, instance, rollout, scene), scene.signal);
   const numbers = [verdict.reward, ...Object.values(verdict.parts)];
   if (!numbers.every(Number.isFinite)) {
     throw new BoundaryError("verifier", "not_finite", `the verifier of ${task.name} gave a reward that is not finite`);
@@ -68,10 +68,10 @@ async function boundary(
   task: Task,
   instance: TaskInstance,
   rollout: FinishedRollout,
-  signal: AbortSignal,
+  scene: GradingScene,
 ): Promise<Verdict> {
   try {
-    return await task.verify(instance, rollout, { signal, judge: null });
+    return await task.verify(instance, rollout, scene);
   } catch (cause) {
     if (cause instanceof BoundaryError) throw cause;
     throw new BoundaryError("verifier", "threw", `the verifier of ${task.name} failed: ${String(cause)}`, { cause });

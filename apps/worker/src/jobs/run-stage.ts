@@ -77,11 +77,12 @@ function rolloutPorts(
 ): RolloutPorts {
   const { rolloutId, attempt } = job;
   const claim = { runId: claimed.runId, rolloutId, attempt, claim: claimed.claim };
+  const onWait = context.waits.of(claimed.runId);
   const sampler = new WaitingSampler({
     runId: claimed.runId,
     watch: (runId) => context.runs.get(runId),
     samplerFor: ({ samplingSessionId, version }) =>
-      context.backends.of(claimed.config.backend).sampler({ samplingSessionId, policyVersion: version }),
+      context.backends.of(claimed.config.backend).sampler({ samplingSessionId, policyVersion: version, onWait }),
     beforeTry: () => handBackIfAsked(context, claimed.runId),
     maxAwayMs,
     pauseMs: 100,

@@ -91,11 +91,21 @@ describe("a model that is away", () => {
     expect((error as Error).cause).toMatchObject({ code: "unreachable" });
   });
 
-  test.each(["bad_input", "unusable_sample", "unauthorised"])("a %s is not waited out", async (code) => {
-    const { made, asked } = sampler({ serving: [at(1)], answer: () => away(code, false) });
-    await expect(made.sample(request, signal())).rejects.toMatchObject({ code });
+  test("is not waited for at all when it says itself that it takes too long", async () => {
+    const weeks = new BoundaryError("model-server", "busy", "quota", { retryable: true, retryAfterMs: 1_209_600_000 });
+    const { made, asked } = sampler({ serving: [at(1)], answer: () => weeks });
+    await expect(made.sample(request, signal())).rejects.toBe(weeks);
     expect(asked).toHaveLength(1);
   });
+
+  test.each(["bad_input", "context_full", "unusable_sample", "unauthorised"])(
+    "a %s is not waited out",
+    async (code) => {
+      const { made, asked } = sampler({ serving: [at(1)], answer: () => away(code, false) });
+      await expect(made.sample(request, signal())).rejects.toMatchObject({ code });
+      expect(asked).toHaveLength(1);
+    },
+  );
 });
 
 test("an abort ends the wait with the abort's own reason", async () => {

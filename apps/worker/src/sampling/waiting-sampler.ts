@@ -47,7 +47,10 @@ export class WaitingSampler implements Sampler {
       const awayMs = this.#options.now() - startedAt;
       if (awayMs >= this.#options.maxAwayMs) throw gaveUp(awayMs, outcome);
       const pauseMs = Math.min(this.#options.pauseMs * 2 ** Math.min(tries, 4), 5_000);
-      await sleep(Math.max(outcome.retryAfterMs ?? 0, pauseMs), signal);
+      const waitMs = Math.max(outcome.retryAfterMs ?? 0, pauseMs);
+      // A time that the server forbids beyond the limit is known to be too long now already.
+      if (awayMs + waitMs >= this.#options.maxAwayMs && waitMs > pauseMs) throw outcome;
+      await sleep(waitMs, signal);
     }
   }
 

@@ -1,4 +1,5 @@
 /** Waits until the run's model server answers, and tells the run's page what it waits for. */
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { BackendInfo } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { type GpuWorkerReport, gpuWorkerName, readGpuWorker } from "@rolldeck/db/gpu-workers";
@@ -10,7 +11,13 @@ import type { BootProgress } from "./boot-progress.ts";
 const lookMs = 500;
 const infoTimeoutMs = 3_000;
 
-/** @throws the signal's reason; waits without end otherwise: an install may take as long as its download. */
+/** What no waiting cures: the operator's list or the config has to change. */
+const final: ReadonlySet<string> = new Set(["unauthorised", "unknown_server", "unknown_backend", "wrong_kind"]);
+
+/**
+ * @throws the signal's reason, or BoundaryError when the server is there and will not have us, or is not listed; waits without end
+ * otherwise: an install may take as long as its download.
+ */
 export async function waitForModelServer(
   context: WorkerContext,
   backend: RunConfig["backend"],
@@ -27,9 +34,11 @@ export async function waitForModelServer(
       return info;
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof BoundaryError && final.has(error.code)) throw error;
       context.log.debug({ err: error }, "the model server does not answer yet");
     }
-    if (backend.endpoint !== null) await boot.report("model-server", `waiting for an answer of ${backend.endpoint}`);
+    const elsewhere = backend.server ?? backend.endpoint;
+    if (elsewhere !== null) await boot.report("model-server", `waiting for an answer of ${elsewhere}`);
     else await relay(await readGpuWorker(context.pool, gpuWorkerName(backend)), boot);
     await sleep(lookMs, signal);
   }

@@ -46,6 +46,8 @@ test.each([
     "- {name: a, kind: openai-chat, urls: ['http://x']}\n- {name: a, kind: openai-chat, urls: ['http://y']}",
     "endpoints[1].name",
   ],
+  ["- {name: a, kind: tinker, urls: ['http://x', 'http://y']}", "endpoints[0].urls"],
+  ["- {name: a, kind: gpu-worker, urls: ['http://x'], keys: [sk-canary, sk-canary2]}", "endpoints[0].keys"],
   ["- {name: a, keys: [sk-canary", "ROLLDECK_ENDPOINTS"],
   ["- &a {name: a, kind: openai-chat, urls: ['http://x']}\n- *a", "ROLLDECK_ENDPOINTS"],
 ])("%j is refused at %s, without a value", (text, path) => {

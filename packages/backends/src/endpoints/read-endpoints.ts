@@ -32,7 +32,7 @@ export async function readEndpoints(
 
 /** @throws InputError */
 export function parseEndpoints(text: string, variable: (name: string) => string | undefined): readonly Endpoint[] {
-  const parsed = EndpointsFile.safeParse(valueOf(text));
+  const parsed = EndpointsFile.safeParse(readText(text));
   if (!parsed.success) {
     throw new InputError(
       parsed.error.issues.map(({ path, message, code }) =>
@@ -62,6 +62,9 @@ function withKeys(
     if (key === undefined || key === "") issues.push(issueAt([at, "keyEnv"], `the variable ${name} is not set`));
     else keys.push(key);
   }
+  const trains = endpoint.kind === "gpu-worker" || endpoint.kind === "tinker";
+  if (trains && endpoint.urls.length > 1) issues.push(issueAt([at, "urls"], "a model lives on one server: give one"));
+  if (trains && keys.length > 1) issues.push(issueAt([at, "keys"], "give one"));
   if (endpoint.judge && endpoint.kind !== "openai-chat")
     issues.push(issueAt([at, "judge"], "a judge is of kind openai-chat"));
   if (endpoint.judge && endpoint.model === null)
@@ -69,7 +72,7 @@ function withKeys(
   return { ...endpoint, keys };
 }
 
-function valueOf(text: string): unknown {
+function readText(text: string): unknown {
   try {
     // Aliases could make a small file explode.
     return parse(text, { maxAliasCount: 0, logLevel: "error" });
