@@ -17,6 +17,8 @@ export interface FormState {
   readonly options: ReadonlyMap<string, readonly string[]>;
   /** Values that the chosen backend can't honour, in words, by path; the check refuses them. */
   readonly limits: ReadonlyMap<string, string>;
+  /** What the server knows about a field, by path. */
+  readonly notes: ReadonlyMap<string, string>;
   readonly locked: boolean;
 }
 
@@ -69,6 +71,7 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
             {warning.fix && `. ${warning.fix}`}
           </p>
         ))}
+        {form.notes.has(name) && <p>{form.notes.get(name)}</p>}
         {reason && issues.length === 0 && <p>Limit of this backend: {reason}</p>}
         <p>
           {field.help}

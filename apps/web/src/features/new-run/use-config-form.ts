@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import type { FormState, Issue } from "./config-field.tsx";
 import { type ParsedText, setInText, valueAt } from "./config-text.ts";
-import { fieldOptions } from "./field-options.ts";
+import { fieldNotes, fieldOptions } from "./field-options.ts";
 
 const byPath = (issues: readonly Issue[]): Map<string, Issue[]> => {
   const map = new Map<string, Issue[]>();
@@ -23,6 +23,7 @@ export function useConfigForm(
   const { data: catalogue } = useQuery(trpc.catalogue.get.queryOptions(undefined, { staleTime: 60_000 }));
   const backendName = valueAt(parsed.value, ["backend", "name"]) ?? "gpu-worker";
   const options = useMemo(() => fieldOptions(catalogue, backendName), [catalogue, backendName]);
+  const notes = useMemo(() => fieldNotes(catalogue), [catalogue]);
   const limits = useMemo(() => {
     const backend = catalogue?.backends.find((each) => each.name === backendName);
     return new Map(backend?.unsupported.map((each) => [each.path, each.reason]) ?? []);
@@ -35,6 +36,7 @@ export function useConfigForm(
     locked: parsed.error !== null,
     options,
     limits,
+    notes,
   };
   return { form, catalogue };
 }
