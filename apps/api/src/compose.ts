@@ -136,7 +136,11 @@ function createServices(parts: {
       log.warn({ runId, ...errorFacts(error) }, "the queue could not be told of a run; the sweep will find it");
     }
   };
-  const catalogue = createCatalogue({ models: settings.modelRoots, templates: settings.templateRoots });
+  const catalogue = createCatalogue({
+    models: settings.modelRoots,
+    templates: settings.templateRoots,
+    mcpServers: settings.mcpServers,
+  });
   const opened = new OpenedTasks({ tasks, dataRoots: settings.dataRoots });
   const tokenizer = createTokenizers(settings.modelRoots, (model, error) =>
     log.warn({ model, ...errorFacts(error) }, "tokens are shown as ids"),

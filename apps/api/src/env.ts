@@ -1,6 +1,8 @@
 /** The process's settings, parsed once. Only ROLLDECK_* variables count. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { InputError } from "@rolldeck/contracts/errors";
+import { type McpServerList, parseMcpServers } from "@rolldeck/contracts/mcp-servers";
 import { z } from "zod";
 
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -18,6 +20,8 @@ export const ApiEnv = z.object({
   ROLLDECK_WEB_URL: optional(z.url({ protocol: /^http$/ }).optional()),
   ROLLDECK_MODEL_ROOTS: optional(z.string().optional()),
   ROLLDECK_TEMPLATE_ROOTS: optional(z.string().optional()),
+  /** File with the operator's list of MCP servers. */
+  ROLLDECK_MCP_SERVERS: optional(z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.string().default(""),
   /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
   ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
@@ -37,11 +41,13 @@ export interface ApiSettings {
   readonly templateRoots: readonly string[];
   /** Folders that data sets resolve under. */
   readonly dataRoots: readonly string[];
+  /** The operator's list of MCP servers; empty without one. */
+  readonly mcpServers: McpServerList;
   readonly allowedHosts: readonly string[];
   readonly logLevel: z.infer<typeof ApiEnv>["ROLLDECK_LOG_LEVEL"];
 }
 
-/** @throws ZodError that names the variable, never its value */
+/** @throws ZodError that names the variable, never its value; InputError for a list of MCP servers that can't be read */
 export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
   const parsed = ApiEnv.parse(env);
   const root = parsed.ROLLDECK_ROOT ?? findRoot(process.cwd());
@@ -56,6 +62,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     modelRoots: list(modelRoots, ":"),
     templateRoots: list(parsed.ROLLDECK_TEMPLATE_ROOTS ?? join(root, "infra/chat-templates"), ":"),
     dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),
+    mcpServers: parsed.ROLLDECK_MCP_SERVERS ? readMcpServers(resolve(parsed.ROLLDECK_MCP_SERVERS)) : {},
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,
   };
@@ -66,6 +73,17 @@ const list = (text: string, separator: string): string[] =>
     .split(separator)
     .map((part) => part.trim())
     .filter((part) => part !== "");
+
+function readMcpServers(path: string): McpServerList {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const why = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    throw new InputError([{ path: "ROLLDECK_MCP_SERVERS", message: `${path} can't be read (${why})` }]);
+  }
+  return parseMcpServers(text, path);
+}
 
 /** The folder that holds turbo.json, from here upwards; where we stand when there is none. */
 function findRoot(from: string): string {

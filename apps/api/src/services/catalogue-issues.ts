@@ -5,10 +5,14 @@ import type { InputIssue } from "@rolldeck/contracts/errors";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { z } from "zod";
 import { nearestName } from "../nearest-name.ts";
+import { mcpIssues } from "./mcp-issues.ts";
 
 type Issue = z.output<typeof ConfigIssue>;
 export interface CheckCatalogue
-  extends Pick<Catalogue, "taskSets" | "dialects" | "dispatchers" | "backends" | "models" | "chatTemplates"> {
+  extends Pick<
+    Catalogue,
+    "taskSets" | "dialects" | "dispatchers" | "backends" | "models" | "chatTemplates" | "mcpServers"
+  > {
   /** Settings of this config that its backend can't honour, by the backend's own table. */
   readonly refusedSettings: (config: RunConfig) => readonly InputIssue[];
 }
@@ -38,6 +42,7 @@ function nameIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
     ...(config.model.chatTemplate === null
       ? []
       : unknownName("model.chatTemplate", "chat template", config.model.chatTemplate, catalogue.chatTemplates)),
+    ...mcpIssues(config, catalogue.mcpServers),
   ];
 }
 

@@ -6,6 +6,7 @@ import { listTemplates } from "@rolldeck/agent/io/named-templates";
 import { refusedSettings } from "@rolldeck/backends/capabilities";
 import { backends, findBackend } from "@rolldeck/backends/registry";
 import type { Catalogue } from "@rolldeck/contracts/api/system";
+import { type McpServerList, mcpRefusal } from "@rolldeck/contracts/mcp-servers";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import { presets } from "@rolldeck/contracts/presets";
@@ -19,16 +20,28 @@ import { configSchema } from "./schema-keys.ts";
 
 type Models = Catalogue["models"];
 
-/** @param roots folders of models, and of named chat templates */
-export function createCatalogue(roots: { readonly models: readonly string[]; readonly templates: readonly string[] }): {
+export interface CatalogueSources {
+  /** Folders of models, and of named chat templates. */
+  readonly models: readonly string[];
+  readonly templates: readonly string[];
+  /** Absent: none. */
+  readonly mcpServers?: McpServerList;
+}
+
+export function createCatalogue(sources: CatalogueSources): {
   get: () => Promise<Catalogue>;
   forCheck: () => Promise<CheckCatalogue>;
 } {
   const fixed = fixedNames();
+  const mcpServers = Object.entries(sources.mcpServers ?? {}).map(([name, server]) => ({
+    name,
+    refusal: mcpRefusal(server),
+  }));
   const get = async (): Promise<Catalogue> => ({
     ...fixed,
-    models: await findModels(roots.models),
-    chatTemplates: await listTemplates(roots.templates),
+    models: await findModels(sources.models),
+    chatTemplates: await listTemplates(sources.templates),
+    mcpServers,
   });
   return {
     get,
@@ -41,7 +54,7 @@ function refusedByBackend(config: RunConfig) {
   return backend ? refusedSettings(backend, config) : [];
 }
 
-function fixedNames(): Omit<Catalogue, "models" | "chatTemplates"> {
+function fixedNames(): Omit<Catalogue, "models" | "chatTemplates" | "mcpServers"> {
   return {
     taskSets: Object.entries<Task>(tasks).map(([name, task]) => ({
       name,

@@ -27,6 +27,8 @@ export const Catalogue = z.object({
   models: z.array(z.object({ name: z.string(), description: z.string() })),
   /** Names that `model.chatTemplate` may have. */
   chatTemplates: z.array(z.string()),
+  /** MCP servers of the operator's list; `refusal` says why a run can't have one, null when it can. */
+  mcpServers: z.array(z.object({ name: z.string(), refusal: z.string().nullable() })),
   presets: z.array(z.object({ name: z.string(), title: z.string(), summary: z.string(), config: z.unknown() })),
   /** JSON Schema of RunConfig with descriptions and defaults. */
   configSchema: z.unknown(),
