@@ -1,13 +1,13 @@
 import type { ChatMessage } from "@rolldeck/contracts/ports/tokenizer";
 import type { TurnRecord } from "@rolldeck/contracts/segments";
 import { toolCallId } from "./answer-turn.ts";
-import { sampledText } from "./render-conversation.ts";
 import type { Rollout } from "./rollout.ts";
+import { turnText } from "./turn-text.ts";
 
 /** A sampled turn by its parts, for servers that take no tokens. Calls that were left out are left out here too. */
 export function assistantMessage({ spec, history }: Rollout, turn: TurnRecord): ChatMessage {
-  const text = sampledText(spec.tokenizer, history.read([history.rangeOf(turn.sampledSegment)]));
-  const { content, reasoning } = spec.dialect.parse(text, spec.tools);
+  const tokens = history.read([history.rangeOf(turn.sampledSegment)]);
+  const { content, reasoning } = spec.dialect.parse(turnText(spec.tokenizer, spec.dialect, tokens), spec.tools);
   const toolCalls = turn.calls.map(({ index, name, arguments: given }) => ({
     id: toolCallId(turn.turn, index),
     name,

@@ -6,8 +6,8 @@ import type { JsonObject, ToolCall, TurnNote, TurnRecord } from "@rolldeck/contr
 import { checkArguments } from "./check-arguments.ts";
 import { cutTurn, malformedCall, noCall, otherFormat, tooManyCalls } from "./feedback.ts";
 import { otherDialect } from "./other-dialect.ts";
-import { sampledText } from "./render-conversation.ts";
 import type { RolloutSpec } from "./rollout.ts";
+import { turnText } from "./turn-text.ts";
 
 /** `parseError` is the message to the model; null when every call could be read. */
 type ReadTurn = Pick<TurnRecord, "calls" | "parseError" | "notes">;
@@ -26,7 +26,7 @@ export function readTurn(
   const given = result.notes ?? [];
   if (result.stopReason === "length") return readCutTurn(spec, result);
   if (tools.length === 0) return { calls: [], parseError: null, notes: given };
-  const text = sampledText(spec.tokenizer, result.tokens);
+  const text = turnText(spec.tokenizer, spec.dialect, result.tokens);
   const parsed = spec.dialect.parse(text, tools);
   const policy = spec.agent.callPolicy ?? spec.defaults?.callPolicy ?? "all";
   const chosen = chooseCalls(parsed.calls, policy);
@@ -60,7 +60,7 @@ function readCutTurn(spec: RolloutSpec, { tokens, notes = [] }: SampleResult): R
 }
 
 function isThinking(spec: RolloutSpec, tokens: readonly number[]): boolean {
-  const { reasoning, content } = spec.dialect.parse(sampledText(spec.tokenizer, tokens), []);
+  const { reasoning, content } = spec.dialect.parse(turnText(spec.tokenizer, spec.dialect, tokens), []);
   return reasoning.trim() !== "" && content.trim() === "";
 }
 
@@ -108,7 +108,7 @@ function messageFor(
 
 /** What the policy answered in a run without tools. */
 export const readAnswer = (spec: RolloutSpec, tokens: readonly number[]): string =>
-  spec.dialect.parse(sampledText(spec.tokenizer, tokens), []).content;
+  spec.dialect.parse(turnText(spec.tokenizer, spec.dialect, tokens), []).content;
 
 /** A call of the first tool with its required arguments, as the dialect writes it. */
 export function exampleCall({ dialect }: Pick<RolloutSpec, "dialect">, tools: readonly ToolSpec[]): string {

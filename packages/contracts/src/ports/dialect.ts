@@ -31,6 +31,8 @@ export interface Dialect {
   readonly name: string;
   /** Role of the message that carries a result: most families have "tool", the paper's own format answers as the user. */
   readonly resultRole: "tool" | "user";
+  /** A turn's text is put together by the adapter of a server that hides its tokens; what the prompt ended with is no part of it. */
+  readonly assembled?: boolean;
   /** Does a text hold this format's marks? Runs of another dialect use it to say that the model writes the wrong format. */
   looksLike(text: string): boolean;
   /** Text for the system message that explains tools and format; "" when the policy is trained without it. */

@@ -1,9 +1,9 @@
 /**
  * Calls of Llama 3: one JSON object `{"name": …, "parameters": {…}}`, with `<|python_tag|>` before it where the model writes
- * it; several are parted by `;` or a line break. Nothing marks the end of a call but its JSON.
+ * it; several are parted by a line break or `;`. Nothing marks the end of a call but its JSON.
  *
  * An object counts as a call where it begins a line, follows the tag or another call, and names itself: an answer may be JSON
- * too. JSON with other keys stays content, unless its name is a tool's: then it is a call gone wrong, and told. Repairs, each
+ * too. JSON behind `<tool_call>` is another family's. JSON with other keys stays content, unless its name is a tool's: then it is a call gone wrong, and told. Repairs, each
  * said: the near misses of `mendRules` and of `readCallObject`. Words after the object are content.
  */
 import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
@@ -16,7 +16,8 @@ import { type CallFormat, type CallsRead, knownName, scanTurn, thinkTags } from 
 import { skipBalanced } from "./skip-balanced.ts";
 
 const pythonTag = "<|python_tag|>";
-const start = /<\|python_tag\|>\s*|(?:(?<=^|\n)[ \t]*|;\s*)(?=\{\s*["'](?:name|type|parameters|arguments)["'])/g;
+const start =
+  /<\|python_tag\|>\s*|(?:(?<=^|\n)(?<!<tool_call>\s*)[ \t]*|;\s*)(?=\{\s*["'](?:name|type|parameters|arguments)["'])/g;
 /** A call that begins a line: no string that closes on its own line holds it. */
 const lineStart = /<\|python_tag\|>|\n[ \t]*(?=\{\s*["'](?:name|type|parameters|arguments)["'])/g;
 
@@ -32,7 +33,7 @@ export const llamaJson: Dialect = {
       '{"name": "tool_name", "parameters": {"parameter": "value"}}',
     ].join("\n"),
   renderCalls: (calls) =>
-    calls.map(({ name, arguments: args }) => renderLiteral({ name, parameters: args }, "json")).join("; "),
+    calls.map(({ name, arguments: args }) => renderLiteral({ name, parameters: args }, "json")).join("\n"),
   renderTurn: (turn) => renderTurn(llamaJson, turn),
   parse: (text, tools) => scanTurn(text, tools, format),
   renderResult: (_call, output) => output,

@@ -37,6 +37,7 @@ describe("llama-json", () => {
     '{"name": "Bob", "age":',
     "{name: 1}",
     "[1, 2]",
+    `<tool_call>\n${getText}\n</tool_call>`,
     '"name"',
   ])("leaves %j to the content", (text) => {
     expect(read(text)).toEqual({ calls: [], content: text, reasoning: "", error: null, repairs: [] });

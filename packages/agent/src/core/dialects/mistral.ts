@@ -1,6 +1,6 @@
 /**
  * Calls of Mistral's models behind `[TOOL_CALLS]`. Two forms are read: an array of `{"name", "arguments"}` objects, and the
- * newer `[TOOL_CALLS]name[ARGS]{…}` for each call, perhaps with `[CALL_ID]…` before the arguments; the newer one is written.
+ * newer `[TOOL_CALLS]name[ARGS]{…}` for each call, perhaps with `[CALL_ID]…` before the arguments. The array is written.
  * Repairs, each said: the near misses of `mendRules` and of `readCallObject`. A malformed element of an array doesn't hide the
  * next one, as long as its brackets close. Words behind the calls are content.
  */
@@ -37,14 +37,20 @@ export const mistral: Dialect = {
     return [
       "You act by calling tools. Available tools:",
       `[AVAILABLE_TOOLS]${renderLiteral(specs, "json")}[/AVAILABLE_TOOLS]`,
-      "Write each call so, with nothing after the last:",
-      `${callMark}tool_name[ARGS]{"argument": "value"}`,
+      "Write your calls as one array, with nothing after it:",
+      `${callMark}[{"name": "tool_name", "arguments": {"argument": "value"}}]`,
     ].join("\n");
   },
   renderCalls: (calls) =>
-    calls.map(({ name, arguments: args }) => `${callMark}${name}[ARGS]${renderLiteral(args, "json")}`).join(""),
+    callMark +
+    renderLiteral(
+      calls.map(({ name, arguments: args }) => ({ name, arguments: args })),
+      "json",
+    ),
   renderTurn: ({ reasoning, content = "", calls }) =>
-    (reasoning ? `${thinkMarks.open}${reasoning}${thinkMarks.close}` : "") + content + mistral.renderCalls(calls),
+    (reasoning ? `${thinkMarks.open}${reasoning}${thinkMarks.close}` : "") +
+    content +
+    (calls.length > 0 ? mistral.renderCalls(calls) : ""),
   parse: (text, tools) => scanTurn(text, tools, format),
   renderResult: (_call, output) => output,
 };

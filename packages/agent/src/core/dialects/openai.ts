@@ -14,6 +14,7 @@ import { type CallFound, type ProblemFound, scanTurn, shortName, thinkTags, turn
 export const openai: Dialect = {
   name: "openai",
   resultRole: "tool",
+  assembled: true,
   looksLike: (text) => /^\s*\{/.test(text) && text.includes('"tool_calls"'),
   describeTools: () => "",
   renderCalls: (calls) => openAiTurnText({ reasoning: "", content: "", toolCalls: written(calls) }),

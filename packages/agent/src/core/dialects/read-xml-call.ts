@@ -27,7 +27,7 @@ export const qwenTags: XmlFormat = {
 };
 export const skyrlTags: XmlFormat = {
   tag: /<\/?parameter\b|<\/?function\b/g,
-  opening: /(?=<function=)/g,
+  opening: /(?<!<tool_call>\s*)(?=<function=)/g,
 };
 
 const space = /\s*/y;
