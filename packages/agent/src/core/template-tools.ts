@@ -34,8 +34,11 @@ function tryTool(tokenizer: Tokenizer, dialect: Dialect): boolean {
     if (prompt.length === bare.length) return false;
     const whole = tokenizer.render([question, answer], { generationPrompt: false, tools: [tool] });
     if (!prompt.every((token, index) => token === whole[index])) return false;
-    const [call, ...more] = dialect.parse(turnText(tokenizer, whole.slice(prompt.length)), [tool]).calls;
-    return more.length === 0 && call?.name === tool.name && call.arguments.key === "value";
+    const parsed = dialect.parse(turnText(tokenizer, whole.slice(prompt.length)), [tool]);
+    const [call, ...more] = parsed.calls;
+    // Marks of another format that are left over, or a mended call, mean that the two only resemble each other.
+    const clean = parsed.error === null && parsed.repairs.length === 0 && parsed.content.trim() === "";
+    return clean && more.length === 0 && call?.name === tool.name && call.arguments.key === "value";
   } catch {
     // A template that takes no tools or no calls leaves them to the dialect.
     return false;
