@@ -8,6 +8,7 @@ import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { Demonstration } from "@rolldeck/contracts/ports/task";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { toolCallId } from "./answer-turn.ts";
 import { makeSafeOutput } from "./make-safe-output.ts";
 import { firstPrompt, observationTokens } from "./render-conversation.ts";
 
@@ -41,12 +42,12 @@ export function callTokens(
  */
 export function demonstrationRows(demonstration: Demonstration, format: DemonstrationFormat): DemonstrationTokens[] {
   const rows: Row[] = [openRow(demonstration.messages, format)];
-  for (const turn of demonstration.turns) {
+  for (const [place, turn] of demonstration.turns.entries()) {
     const row = rows.at(-1);
     if (row === undefined) break;
     append(row, callTokens(format, turn.calls), 1);
     if (turn.restart !== undefined) rows.push(openRow(turn.restart, format));
-    else if (turn.outputs.length > 0) append(row, resultTokens(turn, format), 0);
+    else if (turn.outputs.length > 0) append(row, resultTokens(turn, place, format), 0);
   }
   return rows;
 }
@@ -70,12 +71,15 @@ function append(row: Row, part: readonly number[], kind: 0 | 1): void {
 
 function resultTokens(
   turn: Demonstration["turns"][number],
+  place: number,
   { tokenizer, dialect, agent }: DemonstrationFormat,
 ): number[] {
   const results = turn.outputs.map((output, index): ChatMessage => {
     const { name = "", arguments: args = {} } = turn.calls[index] ?? {};
     const call = { index, name, arguments: args, raw: "" };
-    return { role: "tool", content: dialect.renderResult(call, makeSafeOutput(output, agent.maxOutputBytes)) };
+    const content = dialect.renderResult(call, makeSafeOutput(output, agent.maxOutputBytes));
+    if (dialect.resultRole === "user") return { role: "user", content };
+    return { role: "tool", content, toolCallId: toolCallId(place, index), name };
   });
   return observationTokens(tokenizer, results);
 }
