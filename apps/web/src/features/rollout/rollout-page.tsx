@@ -14,6 +14,7 @@ import { FindBar } from "./find-bar.tsx";
 import { Outline } from "./outline.tsx";
 import { RolloutHeader } from "./rollout-header.tsx";
 import { RolloutToolbar } from "./rollout-toolbar.tsx";
+import { SiblingColumns } from "./sibling-columns.tsx";
 import { useDeepLink } from "./use-deep-link.ts";
 import { useRolloutKeys } from "./use-rollout-keys.ts";
 import { type RolloutView, useRolloutView } from "./use-rollout-view.ts";
@@ -60,7 +61,15 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
         <section className="flex min-w-0 flex-1 flex-col" aria-label="Turns and tokens">
           <RolloutToolbar state={state} collapsed={collapsed} onCollapsed={setCollapsed} />
           {finding && <FindBar turns={state.turns} onGo={goTurn} onClose={() => setFinding(false)} />}
-          <Turns state={state} rollout={rollout} goTurn={goTurn} collapsed={collapsed} handle={handle} />
+          {state.view.beside ? (
+            <SiblingColumns
+              rollout={rollout}
+              chosen={state.view.beside.length > 0 ? state.view.beside : null}
+              onChosen={(beside) => void setView({ beside: [...beside] })}
+            />
+          ) : (
+            <Turns state={state} rollout={rollout} goTurn={goTurn} collapsed={collapsed} handle={handle} />
+          )}
         </section>
         <Details state={state} rollout={rollout} path={`/runs/${runId}/t/${rolloutId}`} />
       </div>

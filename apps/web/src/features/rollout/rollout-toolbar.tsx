@@ -1,6 +1,7 @@
 "use client";
 import type { JSX } from "react";
 import { Button } from "../../design/button.tsx";
+import { join } from "../../design/join.ts";
 import { Kbd } from "../../design/kbd.tsx";
 import { Segmented } from "../../design/segmented.tsx";
 import { formatCount } from "../../format/numbers.ts";
@@ -37,6 +38,17 @@ export function RolloutToolbar({
       ) : (
         <Button look="quiet" className="h-7" onClick={() => onCollapsed(!collapsed)}>
           {collapsed ? "Expand all" : "Collapse all"}
+        </Button>
+      )}
+      {rollout && rollout.siblings.length > 1 && (
+        <Button
+          look="quiet"
+          className={join("h-7", view.beside && "bg-accent-soft text-accent-text")}
+          aria-pressed={view.beside !== null}
+          title="Rollouts of the same group, turn by turn (d)"
+          onClick={() => void setView({ beside: view.beside ? null : [] })}
+        >
+          Side by side
         </Button>
       )}
       <span className="flex-1" />

@@ -33,6 +33,7 @@ export function useRolloutKeys(
       run: () => void setView({ tokens: !showTokens, tok: showTokens ? null : view.tok }),
     },
     { keys: "mod+f", label: "Find in all turns", run: find },
+    { keys: "d", label: "Siblings side by side", run: () => void setView({ beside: view.beside ? null : [] }) },
     { keys: "e", label: "Expand all turns", run: () => setCollapsed(false) },
     { keys: "w", label: "Collapse all turns", run: () => setCollapsed(true) },
     { keys: "ArrowLeft", label: "Previous rollout of the group", run: () => open(neighbours.previousSibling) },

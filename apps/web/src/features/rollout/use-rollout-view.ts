@@ -1,7 +1,14 @@
 "use client";
 /** What the address says of the inspector, and the rows behind it, kept true while the rollout lives. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { parseAsBoolean, parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+import {
+  parseAsArrayOf,
+  parseAsBoolean,
+  parseAsInteger,
+  parseAsString,
+  parseAsStringLiteral,
+  useQueryStates,
+} from "nuqs";
 import { useMemo } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { useRunEvents } from "../../live/live-provider.tsx";
@@ -24,6 +31,8 @@ export function useRolloutView(runId: string, rolloutId: string) {
       tokens: parseAsBoolean,
       colour: parseAsStringLiteral(tokenModes).withDefault("logprob"),
       attempt: parseAsInteger,
+      /** Ids of siblings beside this rollout; empty: the usual ones. Absent: the rollout alone. */
+      beside: parseAsArrayOf(parseAsString),
     },
     { history: "replace" },
   );
