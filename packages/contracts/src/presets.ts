@@ -82,7 +82,7 @@ export const presets = {
       name: "two-hop search",
       tags: ["search"],
       seed: 1,
-      model: { name: "quickstart", warmStart: { steps: 200, demosPerStep: 48, learningRate: 2e-3 } },
+      model: { name: "quickstart", warmStart: { steps: 225, demosPerStep: 48, learningRate: 3e-3 } },
       taskSets: [{ name: "search-small" }],
       agent: {
         dialect: "pythonic",
