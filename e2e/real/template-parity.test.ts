@@ -28,7 +28,39 @@ const subjects: readonly { folder: Folder; template: string | null; thinking: bo
   { folder: "mistral-nemo", template: "mistral-nemo", thinking: null },
   { folder: "byte-bpe", template: null, thinking: null },
   { folder: "unigram", template: null, thinking: null },
+  { folder: "byte-bpe", template: "everything", thinking: null },
 ];
+const textOf = (template: string): string => (template === "everything" ? everything : namedTemplate(template));
+/** What templates do with values, one expression a line, over every message of every conversation. */
+const expressions = [
+  "m.content | trim",
+  "m.content.strip() ~ '|' ~ m.content.lstrip() ~ '|' ~ m.content.rstrip()",
+  "m.content.strip('\\n ') ~ '|' ~ m.content.lstrip('\\nab') ~ '|' ~ m.content.rstrip('.?\\n')",
+  "m.content | length",
+  "m.content.split('</think>')[-1]",
+  "m.content.split() | join('-')",
+  "m.content.split(none, 1) | join('-')",
+  "m.content.split(' ', 1) | join('-')",
+  "m.content.split(maxsplit=2) | join('-')",
+  "m.content.startswith('<think>') ~ m.content.endswith('?')",
+  "m.content.replace('a', 'bb') | upper",
+  "m.content[:3] ~ m.content[-2:]",
+  "m",
+  "m | string",
+  "m | tojson",
+  "m | tojson(indent=2)",
+  "m | tojson(ensure_ascii=true, sort_keys=true)",
+  "m | tojson(separators=(',', ':'))",
+  "m.tool_calls[0].function.arguments if m.tool_calls else 'none'",
+  "(m == messages[0]) ~ (m.content == messages[-1].content) ~ (m.role != 'user')",
+  "true ~ 1 ~ 2.5 ~ [1, 'a', none] ~ {'k': true}",
+  "m.reasoning_content is defined and m.reasoning_content",
+  "loop.index0 ~ loop.first ~ loop.last ~ loop.revindex",
+  "(messages | selectattr('role', 'equalto', 'user') | list | length)",
+  "(messages | map(attribute='role') | join(','))",
+  "'%s' | trim",
+];
+const everything = `{% for m in messages %}${expressions.map((each) => `{{ ${each} }}\n`).join("")}{% endfor %}`;
 const nameOf = ({ folder, template, thinking }: (typeof subjects)[number]) =>
   `${folder} with ${template ?? "its own template"}${thinking === null ? "" : `, thinking ${thinking}`}`;
 
@@ -89,7 +121,7 @@ async function askPython(): Promise<z.infer<typeof Answer>> {
     JSON.stringify({
       cases: situations.map(({ subject, messages, withTools, generationPrompt }) => ({
         folder: tokenizerFolders[subject.folder](),
-        template: subject.template === null ? templateOf(subject.folder) : namedTemplate(subject.template),
+        template: subject.template === null ? templateOf(subject.folder) : textOf(subject.template),
         messages: messages.map(openAiMessage),
         tools: withTools ? tools.map(openAiTool) : null,
         variables: {
@@ -118,7 +150,7 @@ beforeAll(async () => {
   const asked = askPython();
   for (const subject of subjects) {
     const { folder, template, thinking } = subject;
-    const options = { thinking, ...(template === null ? {} : { template: namedTemplate(template) }) };
+    const options = { thinking, ...(template === null ? {} : { template: textOf(template) }) };
     tokenizers.set(subject, await loadTokenizer(tokenizerFolders[folder](), options));
   }
   answer = await asked;

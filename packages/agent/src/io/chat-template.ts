@@ -39,6 +39,10 @@ const functions = {
   "python strip": (value: unknown, chars?: unknown) => python.strip(value, chars, "both"),
   "python lstrip": (value: unknown, chars?: unknown) => python.strip(value, chars, "left"),
   "python rstrip": (value: unknown, chars?: unknown) => python.strip(value, chars, "right"),
+  "python split": (value: unknown, ...given: unknown[]) => {
+    const [separator, most] = argumentsNamed(given, ["sep", "maxsplit"]);
+    return python.split(value, separator, most);
+  },
   "python str": python.str,
   "python concat": (one: unknown, other: unknown) => python.str(one) + python.str(other),
   "python equal": python.equal,
@@ -47,21 +51,29 @@ const functions = {
   "python tojson": (value: unknown, ...options: unknown[]) => python.toJson(value, jsonStyle(options)),
 };
 
-function jsonStyle(options: readonly unknown[]): python.JsonStyle {
-  const last = options.at(-1);
+/** The engine puts arguments that were given by name into a map at the end. */
+function argumentsNamed(given: readonly unknown[], names: readonly string[]): unknown[] {
+  const last = given.at(-1);
   const named = last instanceof Map ? last : new Map<string, unknown>();
-  const positional = last instanceof Map ? options.slice(0, -1) : options;
-  const order = ["ensure_ascii", "indent", "separators", "sort_keys"];
-  const option = (name: string): unknown => {
-    const given = named.get(name) ?? positional[order.indexOf(name)];
-    return typeof given === "object" && given !== null && "value" in given ? given.value : given;
-  };
-  const [indent, separators] = [option("indent"), option("separators")];
+  const positional = last instanceof Map ? given.slice(0, -1) : given;
+  return names.map((name, at) => {
+    const value = named.get(name) ?? positional[at];
+    return typeof value === "object" && value !== null && "value" in value ? value.value : value;
+  });
+}
+
+function jsonStyle(given: readonly unknown[]): python.JsonStyle {
+  const [ensureAscii, indent, separators, sortKeys] = argumentsNamed(given, [
+    "ensure_ascii",
+    "indent",
+    "separators",
+    "sort_keys",
+  ]);
   return {
-    ensureAscii: option("ensure_ascii") === true,
+    ensureAscii: ensureAscii === true,
     indent: typeof indent === "number" ? indent : null,
     separators: Array.isArray(separators) ? [python.str(separators[0]), python.str(separators[1])] : null,
-    sortKeys: option("sort_keys") === true,
+    sortKeys: sortKeys === true,
   };
 }
 
@@ -100,7 +112,12 @@ const filters: Readonly<Record<string, keyof typeof functions>> = {
   length: "python length",
   count: "python length",
 };
-const methods: ReadonlySet<string> = new Set(["strip", "lstrip", "rstrip"]);
+const methods: Readonly<Record<string, keyof typeof functions>> = {
+  strip: "python strip",
+  lstrip: "python lstrip",
+  rstrip: "python rstrip",
+  split: "python split",
+};
 const operators: Readonly<Record<string, keyof typeof functions>> = {
   "==": "python equal",
   "!=": "python unequal",
@@ -144,9 +161,8 @@ function replacedMethod(node: Node): Node {
   const { callee, args } = node;
   if (!isNode(callee) || callee.type !== "MemberExpression" || callee.computed === true) return node;
   const name = nameOf(callee.property);
-  if (name === null || !methods.has(name) || !Array.isArray(args)) return node;
-  const stand = name === "strip" ? "python strip" : name === "lstrip" ? "python lstrip" : "python rstrip";
-  return call(stand, [callee.object, ...args]);
+  const stand = name !== null && Object.hasOwn(methods, name) ? methods[name] : undefined;
+  return stand === undefined || !Array.isArray(args) ? node : call(stand, [callee.object, ...args]);
 }
 
 const nameOf = (node: unknown): string | null =>

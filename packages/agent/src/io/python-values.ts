@@ -21,6 +21,7 @@ function unwrap(value: unknown): unknown {
 const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 const leadingSpace = new RegExp(`^${space}+`);
 const trailingSpace = new RegExp(`${space}+$`);
+const word = new RegExp(`[^${space.slice(1)}+`, "g");
 
 /** `str.strip(chars)`, `lstrip` and `rstrip`. @throws RangeError when the value is no string */
 export function strip(value: unknown, chars: unknown, sides: "both" | "left" | "right"): string {
@@ -38,6 +39,20 @@ export function strip(value: unknown, chars: unknown, sides: "both" | "left" | "
   while (left && start < end && set.has(letters[start] ?? "")) start += 1;
   while (right && end > start && set.has(letters[end - 1] ?? "")) end -= 1;
   return letters.slice(start, end).join("");
+}
+
+/** `str.split(sep, maxsplit)`; without a separator, at white space. @throws RangeError */
+export function split(value: unknown, separator: unknown, most: unknown): string[] {
+  if (typeof value !== "string" || separator === "") throw new RangeError("split needs a string and a separator");
+  const limit = typeof most === "number" && most >= 0 ? most : Number.POSITIVE_INFINITY;
+  if (typeof separator === "string") {
+    const parts = value.split(separator);
+    return parts.length <= limit + 1 ? parts : [...parts.slice(0, limit), parts.slice(limit).join(separator)];
+  }
+  const words = [...value.matchAll(word)];
+  const rest = words[limit];
+  const whole = words.slice(0, limit).map(([text]) => text);
+  return rest === undefined ? whole : [...whole, value.slice(rest.index)];
 }
 
 /** `str(value)`: what an expression prints. */
@@ -59,16 +74,19 @@ function repr(value: unknown): string {
 }
 
 const named: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
-const hidden = /[\\\p{Cc}]/gu;
+const hidden = /[\\\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 
 /** A string as Python writes it in a list: single quotes unless it holds only those. */
 function quote(text: string): string {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escaped = text.replace(
-    hidden,
-    (character) => named[character] ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
+  const escaped = text.replace(hidden, (character) => named[character] ?? codePoint(character.codePointAt(0) ?? 0));
   return mark + (mark === "'" ? escaped.replaceAll("'", "\\'") : escaped) + mark;
+}
+
+function codePoint(code: number): string {
+  const hex = code.toString(16);
+  if (code < 0x100) return `\\x${hex.padStart(2, "0")}`;
+  return code < 0x10000 ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
 }
 
 /** Python turns to an exponent below 1e-4 and gives it two digits. */

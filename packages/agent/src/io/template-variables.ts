@@ -33,11 +33,13 @@ export function templateVariables(
 
 function messageVariables({ role, content, reasoning, toolCalls, toolCallId, name }: ChatMessage) {
   const calls = toolCalls?.map(({ id, name: tool, arguments: args }) => ({
-    type: "function",
     id,
+    type: "function",
     function: { name: tool, arguments: args },
   }));
   return {
+    // The same words under both names that families read, as Python's `transformers` gives them.
+    ...(reasoning ? { thinking: reasoning } : {}),
     role,
     content: content ?? "",
     ...(reasoning ? { reasoning_content: reasoning } : {}),

@@ -12,17 +12,17 @@ export const maxMessageBytes = 16 * 1024 * 1024;
 
 /**
  * Not yet started.
- * @param variables where `{env}` values come from
+ * @param variable where `{env}` values come from
  * @param onStderr what its process writes besides answers
  * @throws BoundaryError("tool", "mcp_secret") naming a variable that is not set
  */
 export function openTransport(
   server: McpServer,
-  variables: Readonly<Record<string, string | undefined>>,
+  variable: (name: string) => string | undefined,
   onStderr: (chunk: Uint8Array) => void,
 ): Transport {
   const values = (record: Readonly<Record<string, McpValue>>): Record<string, string> =>
-    Object.fromEntries(Object.entries(record).map(([name, value]) => [name, resolve(value, variables)]));
+    Object.fromEntries(Object.entries(record).map(([name, value]) => [name, resolve(value, variable)]));
   if ("url" in server) {
     const transport: Transport = new StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: values(server.headers) },
@@ -45,9 +45,9 @@ export function openTransport(
   return transport;
 }
 
-function resolve(value: McpValue, variables: Readonly<Record<string, string | undefined>>): string {
+function resolve(value: McpValue, variable: (name: string) => string | undefined): string {
   if (typeof value === "string") return value;
-  const found = variables[value.env];
+  const found = variable(value.env);
   if (found === undefined) throw new BoundaryError("tool", "mcp_secret", `the variable ${value.env} is not set`);
   return value.prefix + found;
 }

@@ -25,7 +25,7 @@ function start(
   const trouble: string[] = [];
   const made = new McpServers({
     servers: McpServerList.parse(servers),
-    variables,
+    variable: (name) => variables[name],
     now: () => performance.now(),
     onTrouble: (name, what) => trouble.push(`${name}: ${what}`),
     pauseMs: 5,

@@ -18,7 +18,7 @@ import { orAborted } from "./or-aborted.ts";
 export interface McpServersOptions {
   readonly servers: McpServerList;
   /** Where `{env}` values come from. */
-  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly variable: (name: string) => string | undefined;
   readonly now: () => number;
   /** What a server's process writes besides answers, and what went wrong with it: for the operator, never for the model. */
   readonly onTrouble: (server: string, trouble: unknown) => void;
@@ -111,10 +111,10 @@ export class McpServers {
   }
 
   #connect(name: string, server: McpServer): McpConnection {
-    const { variables, now, onTrouble, pauseMs } = this.#options;
+    const { variable, now, onTrouble, pauseMs } = this.#options;
     return new McpConnection({
       name,
-      open: () => openTransport(server, variables, (chunk) => onTrouble(name, stderrText(chunk))),
+      open: () => openTransport(server, variable, (chunk) => onTrouble(name, stderrText(chunk))),
       startTimeoutMs: server.startTimeoutMs,
       now,
       onTrouble: (error) => onTrouble(name, error),
