@@ -4,11 +4,13 @@ import { keyChain } from "./key-chain/task.ts";
 import { memorySmall } from "./memory/small/task.ts";
 import { memory } from "./memory/task.ts";
 import { searchSmall } from "./search/small/task.ts";
+import { search } from "./search/task.ts";
 
 export const tasks = {
   "key-chain": keyChain,
   memory,
   "memory-small": memorySmall,
+  search,
   "search-small": searchSmall,
 } satisfies Record<string, Task>;
 export type TaskName = keyof typeof tasks;
