@@ -23,7 +23,7 @@ export function CallBlock({
 }): JSX.Element {
   const failed = call.error !== null;
   return (
-    <div className="ml-[96px] overflow-hidden rounded-md border border-g3 max-md:ml-0" data-call={call.index}>
+    <div className="ml-[108px] overflow-hidden rounded-md border border-g3 max-md:ml-0" data-call={call.index}>
       <div className="flex min-h-7 flex-wrap items-center gap-2 border-b border-g3 bg-g1 px-2">
         <span className="mono min-w-0 truncate text-sm font-medium" title={call.name}>
           {call.name}

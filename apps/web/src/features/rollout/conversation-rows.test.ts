@@ -1,6 +1,13 @@
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
 import { expect, test } from "vitest";
-import { formatTokenRange, parseTokenRange, rowOfToken, rowOfTurn, tokenRows } from "./conversation-rows.ts";
+import {
+  formatTokenRange,
+  parseTokenRange,
+  rowOfToken,
+  rowOfTurn,
+  tokenRows,
+  turnOfToken,
+} from "./conversation-rows.ts";
 
 const turn = (index: number, start: number, end: number): TurnView => ({
   turn: index,
@@ -48,6 +55,10 @@ test("turns and tokens are found by row", () => {
   expect(row?.kind === "chunk" && row.turn).toBe(1);
   expect(rows[rowOfTurn(rows, 1)]?.kind).toBe("head");
   expect(rowOfToken(rows, 5000)).toBe(-1);
+});
+
+test("a token belongs to the turn it was sampled in or came for", () => {
+  expect([0, 305, 310, 330, 899, 900].map((token) => turnOfToken(turns, token))).toEqual([0, 0, 1, 1, 1, null]);
 });
 
 test("token ranges of a link", () => {

@@ -53,6 +53,12 @@ export const rowOfTurn = (rows: readonly ConversationRow[], turn: number): numbe
 export const rowOfToken = (rows: readonly ConversationRow[], token: number): number =>
   rows.findIndex((row) => row.kind === "chunk" && token >= row.start && token < row.end);
 
+/** The turn a token was sampled in, or the one whose prompt it came for; null beyond the last. */
+export function turnOfToken(turns: readonly Pick<TurnView, "turn" | "sampledRange">[], token: number): number | null {
+  const made = turns.toSorted((a, b) => a.sampledRange.start - b.sampledRange.start);
+  return made.find(({ sampledRange }) => token < sampledRange.end)?.turn ?? null;
+}
+
 /** `120-160` or `120`, as in the URL; null when it is neither. End is included. */
 export function parseTokenRange(text: string | null): { readonly start: number; readonly end: number } | null {
   const match = /^(\d{1,8})(?:-(\d{1,8}))?$/.exec(text ?? "");

@@ -14,7 +14,7 @@ export function LabelledRow({
 }): JSX.Element {
   return (
     <div className="flex gap-3 max-md:flex-col max-md:gap-0">
-      <span className={join("w-[84px] shrink-0 pt-px text-xs leading-[18px]", className)}>{label}</span>
+      <span className={join("w-[96px] shrink-0 pt-px text-xs leading-[18px]", className)}>{label}</span>
       <div className="min-w-0 flex-1">{children}</div>
     </div>
   );

@@ -5,7 +5,7 @@ import { join } from "../../design/join.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { depthOf } from "./thread-tree.ts";
-import { type MarkKind, markGlyphs, turnMarks } from "./turn-marks.ts";
+import { type MarkKind, markGlyphs, type TurnMark, turnMarks } from "./turn-marks.ts";
 
 const markColours: Record<MarkKind, string> = {
   failed: "text-failed",
@@ -15,6 +15,8 @@ const markColours: Record<MarkKind, string> = {
   hint: "text-[var(--origin-hint)]",
   note: "text-g7",
 };
+
+const saysNoCall = ({ kind }: TurnMark): boolean => kind === "cut" || kind === "retry";
 
 /** Turns with what each cost; the bar is sampled tokens against the longest turn. */
 export function Outline({
@@ -60,7 +62,7 @@ export function Outline({
                       {markGlyphs[mark.kind]}{" "}
                     </span>
                   ))}
-                  {turn.calls.map((call) => call.name).join(", ") || "no call"}
+                  {turn.calls.map((call) => call.name).join(", ") || (marks.some(saysNoCall) ? "" : "no call")}
                 </span>
                 <span className="relative w-12 text-right">
                   <span

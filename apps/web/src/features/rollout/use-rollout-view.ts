@@ -13,7 +13,7 @@ import { useMemo } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { useRunEvents } from "../../live/live-provider.tsx";
 import { useThrottled } from "../../live/throttle.ts";
-import { parseTokenRange } from "./conversation-rows.ts";
+import { parseTokenRange, turnOfToken } from "./conversation-rows.ts";
 import { inReadingOrder, subAgents } from "./thread-tree.ts";
 import { tokenModes } from "./token-colour.ts";
 import { useTokenStore } from "./token-store.ts";
@@ -82,7 +82,7 @@ export function useRolloutView(runId: string, rolloutId: string) {
     showTokens,
     store: tokens.store,
     largestAdvantage,
-    current: view.turn ?? turns[0]?.turn ?? 0,
+    current: view.turn ?? (selection && turnOfToken(turns, selection.start)) ?? turns[0]?.turn ?? 0,
     loadingTurns: turnsQuery.isPending,
     detailError: detail.error,
     error: detail.error ?? turnsQuery.error ?? tokens.error,
