@@ -27,8 +27,9 @@ export function createTokenizers(
   const loaded = new Map<string, Promise<Tokenizer>>();
   return async (model) => {
     try {
+      // Nothing is rendered here: a folder without a chat template of its own can be read too.
       const folder = resolveModel(model, modelRoots);
-      const loading = loaded.get(folder) ?? loadTokenizer(folder);
+      const loading = loaded.get(folder) ?? loadTokenizer(folder, { template: "" });
       loaded.set(folder, loading);
       // A failed load is not kept: the folder may be mended while the server runs.
       loading.catch(() => loaded.delete(folder));
