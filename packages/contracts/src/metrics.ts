@@ -1,4 +1,9 @@
-/** Every number that is charted: its unit, direction and definition. Charts show the definition behind an (i). */
+/**
+ * Every number that is charted: its unit, direction and definition. Charts show the definition behind an (i). Runs over several
+ * task sets keep some of them for each set too, under the set's label: `reward/success/memory-small`.
+ */
+import { z } from "zod";
+
 export interface MetricDefinition {
   readonly title: string;
   readonly unit: string;
@@ -133,3 +138,37 @@ export const metrics = {
 } as const satisfies Record<string, MetricDefinition>;
 export type MetricName = keyof typeof metrics;
 export const metricNames = Object.keys(metrics) as [MetricName, ...MetricName[]];
+
+/** Kept for each task set of a run that has several. */
+export const perSetMetrics = [
+  "reward/mean",
+  "reward/success",
+  "rollouts/turns",
+  "evaluate/reward",
+  "evaluate/success",
+] as const satisfies readonly MetricName[];
+export type PerSetMetric = (typeof perSetMetrics)[number];
+export type SetMetricName = `${PerSetMetric}/${string}`;
+/** Longest label of a task set in a metric's name. */
+const maxLabel = 110;
+export const AnyMetricName = z.union([
+  z.enum(metricNames),
+  z.templateLiteral([z.enum(perSetMetrics), "/", z.string().min(1).max(maxLabel)]),
+]);
+export type AnyMetricName = z.infer<typeof AnyMetricName>;
+
+/** What the sets of a config are called in metric names: the task's name, with its place where the name comes again. */
+export const taskSetLabels = (taskSets: readonly { readonly name: string }[]): string[] =>
+  taskSets.map(({ name }, at) => (taskSets.filter((set) => set.name === name).length > 1 ? `${name} ${at + 1}` : name));
+
+export const setMetric = (metric: PerSetMetric, label: string): SetMetricName => `${metric}/${label}`;
+
+/** Of a set's metric: that of the whole, with the set named. */
+export function metricDefinition(name: AnyMetricName): MetricDefinition {
+  const own = metricNames.find((metric) => metric === name);
+  if (own !== undefined) return metrics[own];
+  const whole = perSetMetrics.find((metric) => name.startsWith(`${metric}/`)) ?? "reward/mean";
+  const label = name.slice(whole.length + 1);
+  const { title, definition, ...rest } = metrics[whole];
+  return { ...rest, title: `${title}, ${label}`, definition: `Of task set ${label} alone. ${definition}` };
+}

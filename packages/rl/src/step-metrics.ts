@@ -6,7 +6,7 @@
 import type { Ending } from "@rolldeck/contracts/endings";
 import { endingRule } from "@rolldeck/contracts/endings";
 import type { RolloutOutcome } from "@rolldeck/contracts/lifecycle";
-import { type MetricName, metricNames } from "@rolldeck/contracts/metrics";
+import { type MetricName, metricNames, type SetMetricName, setMetric } from "@rolldeck/contracts/metrics";
 import type { Purpose } from "@rolldeck/contracts/plan";
 import type { Segment } from "@rolldeck/contracts/segments";
 import type { UpdateRow } from "./build-update.ts";
@@ -46,6 +46,38 @@ export function stepMetrics(facts: StepFacts): Partial<Record<MetricName, number
   for (const name of metricNames) {
     const value = values[name];
     if (value !== null && value !== undefined && Number.isFinite(value)) kept[name] = value;
+  }
+  return kept;
+}
+
+/**
+ * The same numbers for each task set of a step that has rollouts of several; empty for a run of one set.
+ * @param labels of the run's task sets, in their order
+ */
+export function setMetrics(
+  purpose: Purpose,
+  rollouts: readonly (SettledRollout & { readonly taskSet: number })[],
+  labels: readonly string[],
+): Partial<Record<SetMetricName, number>> {
+  const kept: Partial<Record<SetMetricName, number>> = {};
+  if (labels.length < 2) return kept;
+  for (const [taskSet, label] of labels.entries()) {
+    const own = rollouts.filter((rollout) => rollout.taskSet === taskSet);
+    const turns = own.reduce((sum, rollout) => sum + rollout.turns, 0);
+    const values =
+      purpose === "evaluate"
+        ? ([
+            ["evaluate/reward", meanReward(own)],
+            ["evaluate/success", successRate(own)],
+          ] as const)
+        : ([
+            ["reward/mean", meanReward(own)],
+            ["reward/success", successRate(own)],
+            ["rollouts/turns", ratio(turns, own.length)],
+          ] as const);
+    for (const [metric, value] of values) {
+      if (value !== null && Number.isFinite(value)) kept[setMetric(metric, label)] = value;
+    }
   }
   return kept;
 }

@@ -80,7 +80,7 @@ async function beforeSteps(context: WorkerContext, snapshot: RunSnapshot, action
   for (const action of actions) {
     if (action.do !== "end-step" || action.to !== "done") continue;
     const step = snapshot.steps.find(({ stepId }) => stepId === action.stepId);
-    if (step?.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot.runId, step);
+    if (step?.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot, step);
   }
 }
 

@@ -1,12 +1,12 @@
 /** The points of one train step, from its rollouts and what the trainer said. What is unknown is left out, never 0. */
-import type { MetricName } from "@rolldeck/contracts/metrics";
+import { type MetricName, taskSetLabels } from "@rolldeck/contracts/metrics";
 import type { ClaimedUpdate } from "@rolldeck/db/training/claim-update";
 import type { StepRollout } from "@rolldeck/db/training/read-step-rollouts";
-import { sampledEntropy, stepMetrics } from "@rolldeck/rl/step-metrics";
+import { sampledEntropy, setMetrics, stepMetrics } from "@rolldeck/rl/step-metrics";
 import type { AppliedRows } from "./apply-rows.ts";
 
 export interface UpdateFacts {
-  readonly claimed: Pick<ClaimedUpdate, "createdAtMs" | "gatheredAtMs" | "updateStartedAtMs">;
+  readonly claimed: Pick<ClaimedUpdate, "config" | "createdAtMs" | "gatheredAtMs" | "updateStartedAtMs">;
   readonly rollouts: readonly StepRollout[];
   readonly rows: AppliedRows | null;
   readonly optimMetrics: Readonly<Record<string, number>>;
@@ -16,7 +16,7 @@ export interface UpdateFacts {
 
 export function updateMetrics({ claimed, rollouts, rows, optimMetrics, nowMs }: UpdateFacts) {
   const lastSettledMs = rollouts.reduce((last, { settledAtMs }) => Math.max(last, settledAtMs), claimed.createdAtMs);
-  return stepMetrics({
+  const whole = stepMetrics({
     purpose: "train",
     rollouts,
     entropy: sampledEntropy(rollouts.flatMap(({ trajectory }) => trajectory.segments)),
@@ -25,6 +25,7 @@ export function updateMetrics({ claimed, rollouts, rows, optimMetrics, nowMs }: 
     gatherSeconds: (lastSettledMs - claimed.createdAtMs) / 1000,
     updateSeconds: Math.max(nowMs - claimed.updateStartedAtMs, 0) / 1000,
   });
+  return { ...whole, ...setMetrics("train", rollouts, taskSetLabels(claimed.config.taskSets)) };
 }
 
 function trainerPoints(rows: AppliedRows | null, optim: Readonly<Record<string, number>>) {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { endingNames } from "../endings.ts";
 import { BootPhase, RunEvent } from "../events.ts";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "../lifecycle.ts";
-import { metricNames } from "../metrics.ts";
+import { AnyMetricName, metricNames } from "../metrics.ts";
 import { RunConfig } from "../run-config.ts";
 
 export const RunId = z.string().regex(/^[0-9a-z]{8,40}$/, "a run id is 8 to 40 lower-case letters and digits");
@@ -47,6 +47,8 @@ export const RunSummary = z.object({
   endedAt: z.string().nullable(),
   /** Newest event of the run. */
   lastEventAt: z.string().nullable(),
+  /** Runs made before it. Runs are never deleted, so it stays; a run's colour follows from it. */
+  ordinal: z.int(),
 });
 export type RunSummary = z.infer<typeof RunSummary>;
 export const RunPage = z.object({ items: z.array(RunSummary), nextCursor: z.string().nullable(), total: z.int() });
@@ -136,7 +138,7 @@ export const EventPage = z.object({ events: z.array(RunEvent), head: z.int() });
 
 export const ReadMetrics = z.strictObject({
   runId: RunId,
-  names: z.array(z.enum(metricNames)).min(1).max(50),
+  names: z.array(AnyMetricName).min(1).max(50),
   fromStep: z.int().min(0).optional(),
   toStep: z.int().min(0).optional(),
   maxPoints: z.int().min(2).max(600).default(600),
@@ -151,7 +153,7 @@ export const MetricPoint = z.object({
   nonFinite: z.enum(["NaN", "Infinity", "-Infinity"]).nullable(),
   at: z.string(),
 });
-export const MetricSeries = z.object({ name: z.enum(metricNames), bucketSteps: z.int(), points: z.array(MetricPoint) });
+export const MetricSeries = z.object({ name: AnyMetricName, bucketSteps: z.int(), points: z.array(MetricPoint) });
 export type MetricSeries = z.infer<typeof MetricSeries>;
 export const MetricsReply = z.object({ runId: z.string(), series: z.array(MetricSeries) });
 

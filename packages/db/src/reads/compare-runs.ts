@@ -1,7 +1,7 @@
 /** Two to fifty runs side by side: what their configs differ in, their series, and their verdicts. */
 import type { CompareRuns, Comparison } from "@rolldeck/contracts/api/runs";
 import { NotFoundError } from "@rolldeck/contracts/errors";
-import { metrics } from "@rolldeck/contracts/metrics";
+import { metricDefinition } from "@rolldeck/contracts/metrics";
 import { z } from "zod";
 import { configDifferences } from "./config-differences.ts";
 import { readSeries } from "./read-metrics.ts";
@@ -49,7 +49,7 @@ export async function compareRuns(db: Queryable, input: Input): Promise<Comparis
 /** `best` follows the metric's own direction; a metric with none has no best. */
 function verdict({ runId, name, points }: Series): { runId: string; final: number | null; best: number | null } {
   const finite = points.filter((point) => point.value !== null);
-  const better = metrics[name].better;
+  const { better } = metricDefinition(name);
   const final = finite.at(-1)?.value ?? null;
   if (better === "none" || finite.length === 0) return { runId, final, best: null };
   const ends = finite.flatMap((point) => (better === "higher" ? point.max : point.min) ?? []);

@@ -1,6 +1,6 @@
 /** The end of an update: step, version, points, events and wake are one write. */
 import { FencedError } from "@rolldeck/contracts/errors";
-import type { MetricName } from "@rolldeck/contracts/metrics";
+import type { AnyMetricName } from "@rolldeck/contracts/metrics";
 import type pg from "pg";
 import { eventLog } from "../hot/event-log.ts";
 import { metricColumns, putPoints } from "./write-metrics.ts";
@@ -14,7 +14,7 @@ export interface FinishedUpdate {
   readonly bootId: string;
   readonly samplingSessionId: string;
   /** Points of this step; NaN and infinities are kept as they are. */
-  readonly metrics: Readonly<Partial<Record<MetricName, number>>>;
+  readonly metrics: Readonly<Partial<Record<AnyMetricName, number>>>;
 }
 
 const sql = `

@@ -1,9 +1,9 @@
 /** Metric points. A curve is single-valued: a later write of the same step replaces. NaN and infinities are kept apart. */
-import type { MetricName } from "@rolldeck/contracts/metrics";
+import type { AnyMetricName } from "@rolldeck/contracts/metrics";
 import type pg from "pg";
 import { eventLog } from "../hot/event-log.ts";
 
-export type Metrics = Readonly<Partial<Record<MetricName, number>>>;
+export type Metrics = Readonly<Partial<Record<AnyMetricName, number>>>;
 
 /** Names and values as two array parameters. */
 export function metricColumns(metrics: Metrics): [string[], number[]] {

@@ -1,6 +1,6 @@
 /** One sentence that says how a run goes, from its metrics alone. Pure. */
 import type { MetricSeries, RunDetail } from "@rolldeck/contracts/api/runs";
-import { type MetricName, metrics } from "@rolldeck/contracts/metrics";
+import { type MetricName, metricDefinition } from "@rolldeck/contracts/metrics";
 import { formatFraction, formatNumber } from "../../format/numbers.ts";
 
 const ends = (series: readonly MetricSeries[], name: MetricName) => {
@@ -21,7 +21,7 @@ export function verdict(run: RunDetail, series: readonly MetricSeries[]): { text
     .findLast(({ point }) => point.nonFinite !== null);
   if (broken)
     return {
-      text: `${metrics[broken.name].title} is ${broken.point.nonFinite} at step ${broken.point.step}.`,
+      text: `${metricDefinition(broken.name).title} is ${broken.point.nonFinite} at step ${broken.point.step}.`,
       alarm: true,
     };
   const flat = ends(series, "groups/zero-variance").last;

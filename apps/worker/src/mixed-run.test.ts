@@ -1,0 +1,79 @@
+/** Several task sets in one run: instances by weight, and every set's own numbers beside those of the whole. */
+import { afterEach, expect, test, vi } from "vitest";
+import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let rig: Rig | null = null;
+afterEach(async () => {
+  await rig?.close();
+  rig = null;
+});
+
+const pointsOf = async (running: Rig, runId: string) => {
+  const { rows } = await running.database.pool.query(
+    "select name, step, value from metric_points where run_id = $1 order by name, step",
+    [runId],
+  );
+  return (name: string) => rows.filter((row) => row.name === name).map(({ step, value }) => [step, value]);
+};
+
+test("weights share out a step; train and held-out numbers come for each set, and the whole is their mean by size", async () => {
+  rig = await startRig();
+  const runId = await rig.launch(
+    smokeConfig({
+      // The scripted policy solves the task; with one turn it has no time to.
+      taskSets: [
+        { name: "key-chain", weight: 3 },
+        { name: "key-chain", weight: 1, maxTurns: 1 },
+      ],
+      algorithm: { groupsPerStep: 8, groupSize: 2 },
+      evaluation: { samples: 8 },
+    }),
+  );
+  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const count = `select count(*)::int from groups g join steps s on s.id = g.step_id
+                  where g.run_id = $1 and s.purpose = $2 and s.step = 1 and g.task_set = $3`;
+  expect(await rig.value(count, [runId, "train", 0])).toBe(6);
+  expect(await rig.value(count, [runId, "train", 1])).toBe(2);
+  const points = await pointsOf(rig, runId);
+  expect(points("reward/success/key-chain 1")).toEqual([
+    [1, 1],
+    [2, 1],
+  ]);
+  expect(points("reward/success/key-chain 2")).toEqual([
+    [1, 0],
+    [2, 0],
+  ]);
+  expect(points("reward/success")).toEqual([
+    [1, 0.75],
+    [2, 0.75],
+  ]);
+  expect(points("rollouts/turns/key-chain 2")).toEqual([
+    [1, 1],
+    [2, 1],
+  ]);
+  expect(points("evaluate/success/key-chain 1")).toEqual([
+    [0, 1],
+    [2, 1],
+  ]);
+  expect(points("evaluate/success/key-chain 2")).toEqual([
+    [0, 0],
+    [2, 0],
+  ]);
+  expect(points("evaluate/success")).toEqual([
+    [0, 0.75],
+    [2, 0.75],
+  ]);
+});
+
+test("a run of one set has no such numbers; one whose data set is gone fails and says why", async () => {
+  rig = await startRig();
+  const runId = await rig.launch(smokeConfig({ evaluation: { samples: 4 } }));
+  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const names = "select count(*)::int from metric_points where run_id = $1 and name like '%key-chain%'";
+  expect(await rig.value(names, [runId])).toBe(0);
+  const lost = await rig.launch(smokeConfig({ taskSets: [{ name: "memory", dataset: "gone.jsonl" }] }));
+  expect(await rig.untilStatus(lost, "completed", "failed")).toBe("failed");
+  expect((await rig.status(lost)).reason).toMatch(/taskSets\[0\]\.dataset: .*data roots/);
+});
