@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
+import { McpServers } from "@rolldeck/agent/io/mcp/servers";
 import { readTemplate } from "@rolldeck/agent/io/named-templates";
 import { resolveModel } from "@rolldeck/agent/io/resolve-model";
 import { readEndpoints } from "@rolldeck/backends/endpoints/read-endpoints";
@@ -29,6 +30,7 @@ import { LeaseKeeper } from "./lease-keeper.ts";
 import { createMeasures } from "./measures.ts";
 import { OpenedBackends } from "./model-backends.ts";
 import { ModelTokenizers } from "./model-tokenizers.ts";
+import { readMcpServers } from "./read-mcp-servers.ts";
 import { ReconcileRequests } from "./reconcile-requests.ts";
 import { renewClaims } from "./renew-claims.ts";
 import { RunWatch, readWatchedRuns } from "./run-watch.ts";
@@ -47,6 +49,7 @@ export interface WorkerParts {
 export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<WorkerProcess> {
   // Before anything is opened: a list that can't be read stops the start.
   const endpoints = await readEndpoints(env.endpointsFile, env.variable);
+  const mcpServers = await readMcpServers(env.mcpServersFile);
   const workerId = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = pino({ level: env.logLevel, base: { app: "worker", workerId } });
   const report = (error: unknown) => log.warn({ err: error }, "connection trouble");
@@ -72,6 +75,12 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
           return (text) => tokenizer.encode(text);
         },
       }),
+  });
+  const mcp = new McpServers({
+    servers: mcpServers,
+    variable: env.variable,
+    now: () => performance.now(),
+    onTrouble: (server, trouble) => log.warn({ server, err: trouble }, "trouble with an MCP server"),
   });
   const judged = endpoints.find((endpoint) => endpoint.judge);
   const judge = judged === undefined ? null : createJudge({ endpoint: judged });
@@ -101,6 +110,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     tasks: parts.tasks ?? tasks,
     openedTasks: new OpenedTasks({ tasks: parts.tasks ?? tasks, dataRoots: env.dataRoots }),
     tools: parts.tools ?? tools,
+    mcp,
     tokenizers,
     backends,
     judge,
@@ -118,5 +128,5 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     measures: createMeasures(),
     log,
   };
-  return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, judge, stopping });
+  return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, judge, mcp, stopping });
 }

@@ -16,6 +16,8 @@ const Variables = z.object({
   ROLLDECK_TEMPLATE_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   /** The operator's list of endpoints: a YAML or JSON file. */
   ROLLDECK_ENDPOINTS: z.preprocess(blankAsAbsent, z.string().optional()),
+  /** The operator's list of MCP servers: a JSON file. */
+  ROLLDECK_MCP_SERVERS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_ROOT: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_WORKER_CONCURRENCY: z.preprocess(blankAsAbsent, z.coerce.number().int().min(1).max(8192).default(512)),
@@ -33,7 +35,9 @@ export interface WorkerEnv {
   readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
   /** Absolute path of the operator's list of endpoints, or null. */
   readonly endpointsFile: string | null;
-  /** A variable that the list of endpoints names as holding a key. */
+  /** Absolute path of the operator's list of MCP servers, or null. */
+  readonly mcpServersFile: string | null;
+  /** A variable that one of the operator's lists names as holding a key. */
   readonly variable: (name: string) => string | undefined;
   /** Folders that model names resolve under. */
   readonly modelRoots: readonly string[];
@@ -60,6 +64,7 @@ export function parseWorkerEnv(variables: Readonly<Record<string, string | undef
     redisUrl: env.ROLLDECK_REDIS_URL ?? null,
     gpuWorker: gpuWorkerOf(env.ROLLDECK_GPU_WORKER_URL, env.ROLLDECK_GPU_WORKER_KEY),
     endpointsFile: env.ROLLDECK_ENDPOINTS === undefined ? null : resolve(cwd, env.ROLLDECK_ENDPOINTS),
+    mcpServersFile: env.ROLLDECK_MCP_SERVERS === undefined ? null : resolve(cwd, env.ROLLDECK_MCP_SERVERS),
     variable: (name) => variables[name],
     modelRoots: folders(env.ROLLDECK_MODEL_ROOTS) ?? [join(root, "infra/models")],
     templateRoots: folders(env.ROLLDECK_TEMPLATE_ROOTS) ?? [join(root, "infra/chat-templates")],

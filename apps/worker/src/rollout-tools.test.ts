@@ -12,7 +12,7 @@ const script = fileURLToPath(new URL("../../../packages/agent/testing/mcp-server
 const stdio = { command: process.execPath, args: [script, "stdio"] };
 const mcp = new McpServers({
   servers: McpServerList.parse({ shared: stdio, own: { ...stdio, perRollout: true } }),
-  variables: {},
+  variable: () => undefined,
   now: () => performance.now(),
   onTrouble: () => {},
 });

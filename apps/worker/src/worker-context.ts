@@ -1,4 +1,5 @@
 /** What the jobs of a worker process work with. Built once by `compose`; jobs construct no adapter themselves. */
+import type { McpServers } from "@rolldeck/agent/io/mcp/servers";
 import type { StepBackend } from "@rolldeck/contracts/ports/backend";
 import type { Judge, Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
@@ -39,6 +40,8 @@ export interface WorkerContext {
   /** The same tasks over the data sets and options that configs name. */
   readonly openedTasks: Pick<OpenedTasks, "of" | "all">;
   readonly tools: Readonly<Record<string, Tool>>;
+  /** Servers of the operator's list whose tools runs may ask for. */
+  readonly mcp: Pick<McpServers, "mount">;
   readonly tokenizers: Pick<ModelTokenizers, "load" | "contentHash">;
   readonly backends: ModelBackends;
   /** Answers verifiers' questions; null where the operator lists none. */

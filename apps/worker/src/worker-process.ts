@@ -3,6 +3,7 @@
  * jobs, rollouts are handed back at their next turn boundary, and what still hangs after eight seconds is handed back as it is.
  */
 import type { Server } from "node:http";
+import type { McpServers } from "@rolldeck/agent/io/mcp/servers";
 import type { OpenedJudge } from "@rolldeck/backends/openai/judge";
 import type { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import { removeWorker } from "@rolldeck/db/workers";
@@ -35,6 +36,7 @@ export interface WorkerProcessParts {
   readonly clock: DatabaseClock;
   readonly backends: OpenedBackends;
   readonly judge: OpenedJudge | null;
+  readonly mcp: McpServers;
   readonly stopping: AbortController;
 }
 
@@ -111,7 +113,7 @@ export class WorkerProcess {
   }
 
   async #close(): Promise<void> {
-    const { context, runs, producer, writer, backends, judge, connection } = this.#parts;
+    const { context, runs, producer, writer, backends, judge, mcp, connection } = this.#parts;
     if (this.#clockTimer !== null) clearInterval(this.#clockTimer);
     runs.stop();
     context.leases.stop();
@@ -121,7 +123,7 @@ export class WorkerProcess {
       context.log.debug({ err: error }, "the worker's row stays until it is swept");
     });
     await producer.close();
-    await Promise.all([backends.close(), judge?.close()]);
+    await Promise.all([backends.close(), judge?.close(), mcp.close()]);
     await connection.close();
     await context.pool.end();
   }

@@ -12,8 +12,10 @@ import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
 import { callTool } from "../call-tool.ts";
 import { dialectNamed } from "../dialect-named.ts";
-import { maxTurnsOf, taskOf, taskTools, toolSpecs } from "../rollout-task.ts";
+import { maxTurnsOf, taskOf, toolSpecs } from "../rollout-task.ts";
+import { lostState, rolloutTools } from "../rollout-tools.ts";
 import { WaitingSampler } from "../sampling/waiting-sampler.ts";
+import { saveArtifact } from "../save-artifact.ts";
 import { StageAbort } from "../stage-abort.ts";
 import { stageJob } from "../stage-job.ts";
 import type { WorkerContext } from "../worker-context.ts";
@@ -24,23 +26,27 @@ const maxAwayMs = 900_000;
 export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
   return stageJob(context, job, async (claimed, signal) => {
     const { task, instance } = await taskOf(context.openedTasks, claimed);
-    const tools = taskTools(context.tools, task);
-    const resume = await earlierTurns(context, job, claimed, tools);
-    const spec: RolloutSpec = {
-      rolloutId: job.rolloutId,
-      seed: claimed.seed,
-      messages: task.messages(instance),
-      tools: toolSpecs(tools),
-      dialect: dialectNamed(claimed.config.agent.dialect),
-      tokenizer: await context.tokenizers.load(claimed.config.model),
-      agent: claimed.config.agent,
-      defaults: task.defaults,
-      maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),
-      temperature: temperatureOf(claimed),
-    };
-    const end = await runRollout(spec, resume, rolloutPorts(context, job, claimed, tools, instance), signal);
-    const { ending, finalAnswer, reason } = end;
-    return { move: "next-stage", stage: "evaluate", ending, finalAnswer, reason };
+    const { tools, close } = await rolloutTools(context, task, claimed.config, signal);
+    try {
+      const resume = await earlierTurns(context, job, claimed, tools);
+      const spec: RolloutSpec = {
+        rolloutId: job.rolloutId,
+        seed: claimed.seed,
+        messages: task.messages(instance),
+        tools: toolSpecs(tools),
+        dialect: dialectNamed(claimed.config.agent.dialect),
+        tokenizer: await context.tokenizers.load(claimed.config.model),
+        agent: claimed.config.agent,
+        defaults: task.defaults,
+        maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),
+        temperature: temperatureOf(claimed),
+      };
+      const ports = rolloutPorts(context, job, claimed, { tools, instance }, signal);
+      const { ending, finalAnswer, reason } = await runRollout(spec, resume, ports, signal);
+      return { move: "next-stage", stage: "evaluate", ending, finalAnswer, reason };
+    } finally {
+      await close();
+    }
   });
 }
 
@@ -49,7 +55,10 @@ const temperatureOf = ({ config, purpose }: ClaimedStage): number =>
     ? (config.evaluation.temperature ?? config.agent.sampling.temperature)
     : config.agent.sampling.temperature;
 
-/** @throws BoundaryError("infrastructure") when a call was open whose tool can't run twice. */
+/**
+ * @throws BoundaryError("infrastructure") when a call was open whose tool can't run twice, or one was made whose effect lived in
+ *   the process that is gone
+ */
 async function earlierTurns(
   context: WorkerContext,
   job: StageJob,
@@ -65,6 +74,10 @@ async function earlierTurns(
   if (!canContinue(trajectory, harmless)) {
     throw new BoundaryError("infrastructure", "open_call", "a tool call was under way when the worker was lost");
   }
+  const lost = lostState(trajectory, tools);
+  if (lost !== null) {
+    throw new BoundaryError("infrastructure", "lost_state", `what ${lost} kept went with the worker that was lost`);
+  }
   return trajectory;
 }
 
@@ -72,11 +85,14 @@ function rolloutPorts(
   context: WorkerContext,
   job: StageJob,
   claimed: ClaimedStage,
-  tools: readonly Tool[],
-  instance: TaskInstance,
+  { tools, instance }: { readonly tools: readonly Tool[]; readonly instance: TaskInstance },
+  stageSignal: AbortSignal,
 ): RolloutPorts {
   const { rolloutId, attempt } = job;
   const claim = { runId: claimed.runId, rolloutId, attempt, claim: claimed.claim };
+  // What tools keep for this rollout hangs on it.
+  const rollout = {};
+  const timeoutMs = claimed.config.agent.toolTimeoutMs;
   const onWait = context.waits.of(claimed.runId);
   const sampler = new WaitingSampler({
     runId: claimed.runId,
@@ -91,11 +107,12 @@ function rolloutPorts(
   return {
     sample: (request, signal) => sampler.sample(request, signal),
     callTool: (call, agent, signal) =>
-      callTool(tools, call, { instance: instance.state, agent, signal, timeoutMs: claimed.config.agent.toolTimeoutMs }),
+      callTool(tools, call, { instance: instance.state, agent, rollout, signal, timeoutMs }),
     delegate: (call, agent) => {
       const tool = tools.find(({ name }) => name === call.name);
       return tool?.delegate?.(call.arguments, { instance: instance.state, agent }) ?? null;
     },
+    saveArtifact: (artifact) => saveArtifact(context.pool, claim, artifact, stageSignal),
     commitTurn: async (turn, segments) => {
       await context.writer.write({ kind: "turn", ...claim, turn, segments });
     },
