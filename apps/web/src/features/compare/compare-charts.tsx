@@ -4,6 +4,7 @@ import { metrics } from "@rolldeck/contracts/metrics";
 import { type JSX, useState } from "react";
 import { Crosshair, CrosshairContext } from "../../charts/crosshair.ts";
 import { LineChart } from "../../charts/line-chart.tsx";
+import { join } from "../../design/join.ts";
 import type { Labels, Strokes } from "./run-name.tsx";
 
 /** One chart a metric, one line a run, one cursor for all. */
@@ -31,7 +32,10 @@ export function CompareCharts({
           {comparison.metrics.map((metric, index) => (
             <div
               key={metric.name}
-              className={index < 2 ? "col-span-6" : "col-span-6 min-[1024px]:col-span-4 min-[1700px]:col-span-3"}
+              className={join(
+                "col-span-12 md:col-span-6",
+                index >= 2 && "min-[1024px]:col-span-4 min-[1700px]:col-span-3",
+              )}
             >
               <LineChart
                 title={metrics[metric.name].title}

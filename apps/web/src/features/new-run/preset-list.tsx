@@ -27,7 +27,7 @@ export function PresetList({
                 data-preset={name}
                 onClick={() => isPreset(name) && onChoose(name)}
                 className={join(
-                  "flex w-full items-baseline gap-4 px-2 py-1.5 text-left",
+                  "flex w-full items-baseline gap-4 px-2 py-1.5 text-left max-md:flex-col max-md:gap-0",
                   here ? "bg-accent-soft" : "hover:bg-g1",
                 )}
               >

@@ -15,7 +15,7 @@ export function DialectBanner({
   return (
     <div role="alert" className="mx-4 my-2 flex flex-wrap items-center gap-x-3 rounded-md bg-paused-soft px-3 py-2">
       <span className="font-medium text-paused">‖ Other call format</span>
-      <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{note.message}</span>
+      <span className="min-w-0 flex-1 basis-[240px] [overflow-wrap:anywhere]">{note.message}</span>
       <button type="button" className="text-sm text-accent-text hover:underline" onClick={() => onTurn(turn.turn)}>
         Turn {turn.turn}
       </button>

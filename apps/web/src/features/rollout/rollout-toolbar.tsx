@@ -18,7 +18,7 @@ export function RolloutToolbar({
   onCollapsed(collapsed: boolean): void;
 }): JSX.Element {
   return (
-    <div className="flex h-10 shrink-0 items-center gap-3 border-b border-g3 px-4">
+    <div className="flex min-h-10 shrink-0 items-center gap-3 border-b border-g3 px-4 max-md:flex-wrap max-md:py-1">
       <Segmented
         label="Show"
         options={[
@@ -53,7 +53,7 @@ export function RolloutToolbar({
       )}
       <span className="flex-1" />
       {!showTokens && (
-        <span className="flex items-center gap-1 text-xs whitespace-nowrap text-g7">
+        <span className="flex items-center gap-1 text-xs whitespace-nowrap text-g7 max-md:hidden">
           <Kbd>j</Kbd>
           <Kbd>k</Kbd> turn <Kbd>t</Kbd> tokens <Kbd>⌘F</Kbd> find
         </span>

@@ -45,7 +45,7 @@ export function RunHeader({
     may[action].includes(run.status) || (action === "resume" && mayGoOn(run));
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
-      <div className="flex flex-wrap items-center gap-3">
+      <div className="flex items-center gap-3 max-md:flex-wrap">
         <h1 className="min-w-0 truncate text-xl font-semibold" title={run.name}>
           {run.name}
         </h1>

@@ -37,9 +37,11 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
   const trpc = useTRPC();
   const router = useRouter();
   const [frozen, setFrozen] = useState(false);
-  const [tab, setTab] = useQueryState("tab", parseAsStringLiteral(tabs).withDefault("overview"));
+  const [asked, setTab] = useQueryState("tab", parseAsStringLiteral(tabs));
   const detail = useQuery(trpc.runs.get.queryOptions({ runId }, { enabled: !frozen, refetchInterval: 15_000 }));
   const run = detail.data;
+  // An evaluation run has no training to chart: its scores come first.
+  const tab = asked ?? (run?.kind === "evaluate" ? "evaluation" : "overview");
   const feed = useRunFeed(runId, run?.head ?? null, frozen);
   const adjacent = useAdjacentRun(runId);
   useCrumbs([
@@ -88,7 +90,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
   return (
     <>
       <RunHeader run={run} frozen={frozen} onUnfreeze={() => setFrozen(false)} />
-      <div className="border-b border-g3 px-4">
+      <div className="shrink-0 overflow-x-auto border-b border-g3 px-4">
         <Tabs items={items} value={tab} onChange={(next) => void setTab(next)} label="Run" />
       </div>
       {detail.error && (

@@ -16,12 +16,12 @@ export function TopBar({ onPalette, onSheet }: { onPalette(): void; onSheet(): v
   const nextTheme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "system";
   return (
     <header className="flex h-11 shrink-0 items-center gap-3 border-b border-g3 px-4 max-md:gap-1.5 max-md:px-3">
-      <nav aria-label="Breadcrumb" className="flex min-w-0 flex-1 items-center gap-1.5">
+      <nav aria-label="Breadcrumb" className="flex min-w-0 flex-1 items-center gap-1.5 overflow-hidden">
         {crumbs.map((crumb, index) => (
           <Fragment key={`${crumb.label}${crumb.href ?? ""}`}>
-            {index > 0 && <span className="text-g6">/</span>}
+            {index > 0 && <span className="text-g6 max-md:hidden">/</span>}
             {crumb.href && index < crumbs.length - 1 ? (
-              <Link href={crumb.href} className="max-w-[240px] shrink-0 truncate text-g7 hover:text-g9">
+              <Link href={crumb.href} className="max-w-[240px] shrink-0 truncate text-g7 hover:text-g9 max-md:hidden">
                 {crumb.label}
               </Link>
             ) : (
