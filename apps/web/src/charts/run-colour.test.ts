@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
 import { runColour, runStrokes } from "./run-colour.ts";
 
-test("a run's colour depends on its id alone", () => {
-  expect(runColour("01kv8r7q0000abcdefghijkmnp")).toBe(runColour("01kv8r7q0000abcdefghijkmnp"));
-  expect(runColour("x")).toMatch(/^var\(--run-[0-7]\)$/);
+const runs = Array.from({ length: 24 }, (_, ordinal) => ({ runId: `run-${ordinal}`, ordinal }));
+
+test("a run's colour depends on the run alone; eight that follow each other have eight", () => {
+  expect(new Set(runs.slice(5, 13).map(runColour)).size).toBe(8);
+  expect(runColour({ ordinal: 9 })).toBe(runColour({ ordinal: 1 }));
+  for (const run of runs) expect(runStrokes([run]).get(run.runId)?.colour).toBe(runColour(run));
 });
 
 test("runs that share a colour differ by dash", () => {
-  const ids = Array.from({ length: 24 }, (_, index) => `run-${index}`);
-  const strokes = runStrokes(ids);
-  const shared = ids.filter((id) => strokes.get(id)?.colour === strokes.get("run-0")?.colour);
-  expect(shared.length).toBeGreaterThan(1);
-  expect(strokes.get(shared[0] ?? "")?.dash).not.toBe(strokes.get(shared[1] ?? "")?.dash);
-  for (const id of ids) expect(strokes.get(id)?.colour).toBe(runColour(id));
+  const strokes = runStrokes(runs);
+  const shared = runs.filter((run) => runColour(run) === runColour({ ordinal: 0 }));
+  expect(shared).toHaveLength(3);
+  expect(new Set(shared.map((run) => strokes.get(run.runId)?.dash)).size).toBe(3);
 });

@@ -19,7 +19,8 @@ const summaryColumns = `
   ${lastMetric("policy/logprob-gap", "logprobGap")},
   r."sampled_tokens"::text as "sampledTokens",
   ${iso('r."created_at"')} as "createdAt", ${iso('r."started_at"')} as "startedAt", ${iso('r."ended_at"')} as "endedAt",
-  (select ${iso('e."at"')} from "events" e where e."run_id" = r."id" order by e."seq" desc limit 1) as "lastEventAt"`;
+  (select ${iso('e."at"')} from "events" e where e."run_id" = r."id" order by e."seq" desc limit 1) as "lastEventAt",
+  place_of."ordinal"`;
 
 const Row = RunSummary.omit({ rewardSeries: true });
 
@@ -30,7 +31,9 @@ export async function readSummaries(db: Queryable, runIds: readonly string[]): P
     db,
     Row,
     `select ${summaryColumns} from unnest($1::text[]) with ordinality as wanted("id", "place")
-     join "runs" r using ("id") order by wanted."place"`,
+     join "runs" r using ("id")
+     join (select "id", (row_number() over (order by "created_at", "id"))::int - 1 as "ordinal" from "runs") place_of using ("id")
+     order by wanted."place"`,
     [runIds],
   );
   const series = await readSparklines(

@@ -107,6 +107,15 @@ describe("run list", () => {
       await expect(listRuns(database.pool, { ...ask, cursor })).rejects.toBeInstanceOf(InputError);
   });
 
+  it("counts for each run those made before it, whatever the list's order and filter", async () => {
+    await seedRun(database.pool, { config: { name: "newest" }, createdAt: "2100-01-01T00:00:00Z" });
+    await seedRun(database.pool, { config: { name: "oldest" }, createdAt: "2000-01-01T00:00:00Z" });
+    const { items } = await listRuns(database.pool, { ...ask, limit: 200 });
+    expect(items.map((run) => run.ordinal)).toEqual(items.map((_, at) => items.length - 1 - at));
+    const [oldest] = (await listRuns(database.pool, { ...ask, query: "oldest", sort: "name" })).items;
+    expect(oldest?.ordinal).toBe(0);
+  });
+
   it("thins the sparkline to 60 points and survives the largest doubles", async () => {
     const runId = await seedRun(database.pool, { config: { project: "spark" } });
     const values = Array.from({ length: 500 }, (_, n) => (n < 100 ? 1.7e308 : n < 200 ? Number.NaN : 1));

@@ -62,7 +62,7 @@ export function ComparePage(): JSX.Element {
   ]);
   const setRuns = (runs: string[]) => void setView({ runs: runs.length > 0 ? runs : null });
   const data = runIds.length > 0 ? comparison.data : undefined;
-  const strokes = useMemo(() => runStrokes(runIds), [runIds]);
+  const strokes = useMemo(() => runStrokes(data?.runs ?? []), [data?.runs]);
   const labels = useMemo(() => labelsOf(data?.runs ?? []), [data?.runs]);
 
   return (

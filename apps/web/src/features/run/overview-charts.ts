@@ -1,17 +1,28 @@
-/** The curated overview: at most twelve charts, the most important first. */
-import { type MetricName, metrics } from "@rolldeck/contracts/metrics";
+/** The curated overview: at most twelve charts, the most important first; of several task sets, three more. */
+import {
+  type AnyMetricName,
+  type MetricName,
+  metricDefinition,
+  metrics,
+  type PerSetMetric,
+  setMetric,
+  taskSetLabels,
+} from "@rolldeck/contracts/metrics";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 
 export interface OverviewChart {
   readonly title: string;
-  readonly lines: readonly { readonly metric: MetricName; readonly label: string }[];
+  readonly lines: readonly { readonly metric: AnyMetricName; readonly label: string }[];
   readonly big?: boolean;
+  /** The lines are sets of equal standing, not one number and what goes with it. */
+  readonly equals?: boolean;
 }
 const one = (metric: MetricName): OverviewChart => ({
   title: metrics[metric].title,
   lines: [{ metric, label: metrics[metric].title }],
 });
 
-export const overviewCharts: readonly OverviewChart[] = [
+const wholeRun: readonly OverviewChart[] = [
   {
     title: "Reward",
     big: true,
@@ -51,14 +62,31 @@ export const overviewCharts: readonly OverviewChart[] = [
   one("rollouts/sampled-tokens"),
   one("policy/clip-fraction"),
 ];
-export const overviewMetrics: readonly MetricName[] = [
-  ...new Set(overviewCharts.flatMap((chart) => chart.lines.map((line) => line.metric))),
-];
+const bySet = (title: string, metric: PerSetMetric, labels: readonly string[]): OverviewChart => ({
+  title,
+  equals: true,
+  lines: labels.map((label) => ({ metric: setMetric(metric, label), label })),
+});
+
+export function overviewCharts({ taskSets }: Pick<RunConfig, "taskSets">): readonly OverviewChart[] {
+  if (taskSets.length < 2) return wholeRun;
+  const labels = taskSetLabels(taskSets);
+  return [
+    ...wholeRun.slice(0, 2),
+    bySet("Success by task set", "reward/success", labels),
+    bySet("Held-out success by task set", "evaluate/success", labels),
+    bySet("Turns by task set", "rollouts/turns", labels),
+    ...wholeRun.slice(2),
+  ];
+}
+/** At most as many as one answer holds, the charts in their order. */
+export const metricsOf = (charts: readonly OverviewChart[]): AnyMetricName[] =>
+  [...new Set(charts.flatMap((chart) => chart.lines.map((line) => line.metric)))].slice(0, 50);
 export const chartDefinition = (chart: OverviewChart): string =>
   chart.lines
-    .map(({ metric, label }) => (chart.lines.length > 1 ? `${label}: ` : "") + metrics[metric].definition)
+    .map(({ metric, label }) => (chart.lines.length > 1 ? `${label}: ` : "") + metricDefinition(metric).definition)
     .join(" ");
 export const chartUnit = (chart: OverviewChart): string => {
   const [first] = chart.lines;
-  return first ? metrics[first.metric].unit : "";
+  return first ? metricDefinition(first.metric).unit : "";
 };

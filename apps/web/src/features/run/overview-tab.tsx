@@ -15,7 +15,7 @@ import { join } from "../../design/join.ts";
 import { Segmented } from "../../design/segmented.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { BootPanel } from "./boot-panel.tsx";
-import { chartDefinition, chartUnit, type OverviewChart, overviewCharts, overviewMetrics } from "./overview-charts.ts";
+import { chartDefinition, chartUnit, metricsOf, type OverviewChart, overviewCharts } from "./overview-charts.ts";
 import type { RunFeed } from "./use-run-feed.ts";
 import { verdict } from "./verdict.ts";
 import { WaitBar } from "./wait-bar.tsx";
@@ -24,7 +24,7 @@ const live = ["queued", "preparing", "running", "pausing", "stopping"];
 const smoothingNames: Record<number, string> = { 0: "Raw", 0.6: "Smooth", 0.9: "Smoother" };
 const noSeries: readonly MetricSeries[] = [];
 
-function seriesOf(chart: OverviewChart, all: readonly MetricSeries[], runId: string): ChartSeries[] {
+function seriesOf(chart: OverviewChart, all: readonly MetricSeries[], run: RunDetail): ChartSeries[] {
   return chart.lines.flatMap(({ metric, label }, index) => {
     const found = all.find((each) => each.name === metric);
     if (!found || found.points.length === 0) return [];
@@ -32,13 +32,19 @@ function seriesOf(chart: OverviewChart, all: readonly MetricSeries[], runId: str
       {
         key: metric,
         label,
-        colour: index === 0 ? runColour(runId) : "var(--g7)",
-        ...(index === 0 ? {} : { dash: "5 3" }),
+        ...(chart.equals ? setStroke(index) : lineStroke(index, run)),
         points: found.points.map((point) => ({ ...point, x: point.step })),
       },
     ];
   });
 }
+
+const lineStroke = (index: number, run: RunDetail) =>
+  index === 0 ? { colour: runColour(run) } : { colour: "var(--g7)", dash: "5 3" };
+const setStroke = (index: number) => ({
+  colour: `var(--run-${index % 8})`,
+  ...(index < 8 ? {} : { dash: index < 16 ? "6 3" : "2 3" }),
+});
 
 export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boolean; feed: RunFeed }): JSX.Element {
   const trpc = useTRPC();
@@ -51,11 +57,12 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
   });
   const smoothing = (smoothingLevels.find((level) => level * 100 === view.smooth) ?? 0) as number;
   const zoomed = view.from !== null && view.to !== null && view.to > view.from;
+  const chosen = useMemo(() => overviewCharts({ taskSets: run.config.taskSets }), [run.config.taskSets]);
   const metrics = useQuery(
     trpc.runs.metrics.queryOptions(
       {
         runId: run.runId,
-        names: [...overviewMetrics],
+        names: metricsOf(chosen),
         ...(zoomed ? { fromStep: view.from ?? 0, toStep: view.to ?? 0 } : {}),
       },
       {
@@ -76,8 +83,8 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
     [run.checkpoints],
   );
   const charts = useMemo(
-    () => overviewCharts.map((chart) => ({ chart, series: seriesOf(chart, series, run.runId) })),
-    [series, run.runId],
+    () => chosen.map((chart) => ({ chart, series: seriesOf(chart, series, run) })),
+    [chosen, series, run],
   );
   useKeys("Charts", [
     { keys: "s", label: "Smoothing", run: () => void setView({ smooth: nextSmoothing(smoothing) * 100 || null }) },
@@ -134,7 +141,10 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
         {charts.map(({ chart, series: lines }) => (
           <div
             key={chart.title}
-            className={chart.big ? "col-span-6" : "col-span-6 min-[1024px]:col-span-4 min-[1700px]:col-span-3"}
+            className={join(
+              "col-span-12 md:col-span-6",
+              !chart.big && "min-[1024px]:col-span-4 min-[1700px]:col-span-3",
+            )}
           >
             <LineChart
               title={chart.title}

@@ -27,6 +27,7 @@ const run = RunDetail.parse({
   startedAt: null,
   endedAt: null,
   lastEventAt: null,
+  ordinal: 0,
   config,
   seed: 1,
   head: 1,

@@ -41,11 +41,7 @@ export const runColumns = [
     meta: { width: 192, grow: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex min-w-0 items-center gap-2">
-        <span
-          aria-hidden="true"
-          className="h-3 w-[3px] shrink-0 rounded-full"
-          style={{ background: runColour(run.runId) }}
-        />
+        <span aria-hidden="true" className="h-3 w-[3px] shrink-0 rounded-full" style={{ background: runColour(run) }} />
         <Link
           href={`/runs/${run.runId}`}
           tabIndex={-1}
@@ -105,7 +101,7 @@ export const runColumns = [
     meta: { width: 144, right: true },
     cell: ({ row: { original: run } }) => (
       <span className="flex items-center justify-end gap-2">
-        <Sparkline values={run.rewardSeries} colour={runColour(run.runId)} />
+        <Sparkline values={run.rewardSeries} colour={runColour(run)} />
         <span className="num w-12 text-right">{formatNumber(run.reward)}</span>
       </span>
     ),
