@@ -34,13 +34,13 @@ function openingMessages({ messages, tools, dialect, describeTools }: Opening): 
   return [{ role: "system", content: `${first.content}\n\n${description}` }, ...rest];
 }
 
-/** What stands before an observation: a question and an answer, the answer with a call where a template asks for one. */
+/** What stands before an observation: a question and an answer, with a call before results. Some templates show only the call. */
 type Before = (answer: string) => readonly ChatMessage[];
 const question: ChatMessage = { role: "user", content: "x" };
 const plainBefore: Before = (answer) => [question, { role: "assistant", content: answer }];
 const callBefore: Before = (answer) => [
   question,
-  { role: "assistant", content: answer, toolCalls: [{ id: "c00000000", name: "x", arguments: {} }] },
+  { role: "assistant", content: answer, toolCalls: [{ id: "c00000000", name: "x", arguments: { x: answer } }] },
 ];
 
 /** Stop tokens before the answer's own in a rendering that starts with it; null: the template writes none after an answer. */
@@ -84,10 +84,10 @@ export function observationTokens(
   if (!messages.some(({ role }) => role === "tool"))
     return tailAfter(tokenizer, plainBefore, messages, generationPrompt);
   try {
-    return tailAfter(tokenizer, plainBefore, messages, generationPrompt);
-  } catch {
-    // Some families take a result only after a call; the second try says what is really wrong.
     return tailAfter(tokenizer, callBefore, messages, generationPrompt);
+  } catch {
+    // A template that knows no calls may know results; the second try says what is really wrong.
+    return tailAfter(tokenizer, plainBefore, messages, generationPrompt);
   }
 }
 

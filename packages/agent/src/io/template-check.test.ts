@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { conversations, tools } from "../../testing/conversations.ts";
 import { quickstartFolder } from "../../testing/scripted-rollout.ts";
 import { namedTemplate, tokenizerFolders } from "../../testing/tokenizer-folders.ts";
 import { hermes } from "../core/dialects/hermes.ts";
 import { pythonic } from "../core/dialects/pythonic.ts";
+import { observationTokens } from "../core/render-conversation.ts";
 import { loadTokenizer } from "./load-tokenizer.ts";
 import { checkTemplate } from "./template-check.ts";
 
@@ -41,6 +43,16 @@ describe("templates that only add", () => {
     expect(report.findings.filter(({ level }) => level === "error")).toEqual([]);
     expect(report.ok).toBe(true);
     expect(report.findings.map(({ kind }) => kind)).not.toContain("prefix-break");
+  });
+  it("the accumulating Qwen3 template writes what Qwen3's own does, but for thinking", async () => {
+    const ours = await loadTokenizer(tokenizerFolders.qwen3(), { template: namedTemplate("qwen3-acc-thinking") });
+    for (const [name, messages] of Object.entries(conversations)) {
+      const last = messages.at(-1)?.role === "assistant";
+      const thinks = messages.some(({ content, reasoning }) => reasoning !== undefined || content.includes("</think>"));
+      if (last || thinks) continue;
+      for (const options of [{ generationPrompt: true }, { generationPrompt: true, tools }])
+        expect([name, ours.render(messages, options)]).toEqual([name, qwen3.render(messages, options)]);
+    }
   });
   it("the accumulating Qwen3 template keeps thinking", async () => {
     const template = namedTemplate("qwen3-acc-thinking");
@@ -92,6 +104,18 @@ describe("what is found", () => {
     const report = checkTemplate(await bpe(strict), hermes);
     expect(report.ok).toBe(false);
     expect(report.findings.find(({ kind }) => kind === "refused")?.message).toContain("no tools");
+  });
+  it("nothing in a template that takes results only after its own calls, and shows no words beside them", async () => {
+    const strict =
+      "{%- for m in messages -%}{%- if m.role == 'tool' and not loop.previtem.tool_calls and loop.previtem.role != 'tool' -%}" +
+      "{{- raise_exception('no call') -}}{%- endif -%}{{- '<|start|>' ~ m.role ~ '\n' -}}{%- if m.tool_calls -%}" +
+      "{%- for call in m.tool_calls -%}<call>{{ call.function | tojson }}</call>{%- endfor -%}{%- else -%}{{- m.content -}}{%- endif -%}" +
+      "{{- '<|end|>' -}}{%- endfor -%}{%- if add_generation_prompt -%}{{- '<|start|>assistant\n' -}}{%- endif -%}";
+    const tokenizer = await bpe(strict);
+    const result = { role: "tool" as const, content: "found", toolCallId: "c00000000" };
+    expect(tokenizer.decode(observationTokens(tokenizer, [result, result]))).toBe(
+      "<|start|>tool\nfound<|end|><|start|>tool\nfound<|end|><|start|>assistant\n",
+    );
   });
   it("text that a normaliser changes", async () => {
     expect(kinds(await bpe())).toEqual(["warning drift"]);
