@@ -15,7 +15,7 @@ export async function checkChatTemplate(context: WorkerContext, claimed: Claimed
   // The model was made before: what was found then is in the log.
   if (claimed.servingVersion !== null) return;
   const tokenizer = await context.tokenizers.load(config.model);
-  const { findings } = checkTemplate(tokenizer, dialectNamed(config.agent.dialect));
+  const { findings } = checkTemplate(tokenizer, dialectNamed(config.agent.dialect), config.model.thinking);
   const fatal = config.kind === "train" ? findings.filter(({ level }) => level === "error") : [];
   const told = findings.filter((finding) => !fatal.includes(finding));
   const notes = told.map(({ message }) => ({ level: "warning" as const, message: `Chat template: ${message}` }));

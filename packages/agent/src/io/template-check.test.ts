@@ -117,6 +117,17 @@ describe("what is found", () => {
       "<|start|>tool\nfound<|end|><|start|>tool\nfound<|end|><|start|>assistant\n",
     );
   });
+  it("a switch for thinking that the template does not have", async () => {
+    const kindsWith = (tokenizer: Tokenizer, thinking: boolean | null) =>
+      checkTemplate(tokenizer, hermes, thinking).findings.map(({ kind, level }) => `${level} ${kind}`);
+    const llama = await loadTokenizer(tokenizerFolders["llama-3.1"](), {
+      template: namedTemplate("llama-3.1"),
+      thinking: true,
+    });
+    expect(kindsWith(llama, true)).toEqual(["error thinking-switch"]);
+    expect(kindsWith(llama, null)).toEqual([]);
+    expect(kindsWith(qwen3, true)).not.toContain("error thinking-switch");
+  });
   it("text that a normaliser changes", async () => {
     expect(kinds(await bpe())).toEqual(["warning drift"]);
   });

@@ -15,6 +15,7 @@ export const findingKinds = [
   "end-token",
   "prefix-break",
   "strips-thinking",
+  "thinking-switch",
   "special-token",
   "drift",
 ] as const;
@@ -31,14 +32,18 @@ export interface TemplateReport {
   readonly findings: readonly TemplateFinding[];
 }
 
-/** @param dialect how the run's model writes calls */
-export function checkTemplate(tokenizer: Tokenizer, dialect: Dialect): TemplateReport {
+/**
+ * @param dialect how the run's model writes calls
+ * @param thinking what the run's config tells the template; null = nothing
+ */
+export function checkTemplate(tokenizer: Tokenizer, dialect: Dialect, thinking: boolean | null = null): TemplateReport {
   const subject: Subject = { tokenizer, dialect, byTemplate: describesTools(tokenizer, dialect) };
   const turns = turnFindings(subject);
   // Where turns can't be told apart nothing else can be judged.
   if (turns.length > 0) return { ok: false, findings: turns };
   const findings = [
     ...templateProbes(dialect, subject.byTemplate).flatMap((probe) => probeFindings(subject, probe)),
+    ...switchFindings(tokenizer, thinking),
     ...specialFindings(tokenizer),
     ...driftFindings(tokenizer),
   ];
@@ -160,6 +165,20 @@ function answerTokens(
   if (answer?.reasoning !== undefined && tokenizer.decode(whole).includes(answer.reasoning)) return null;
   const [stop] = tokenizer.stopTokens;
   return [...tokenizer.encode(answer?.content ?? ""), ...(stop === undefined ? [] : [stop])];
+}
+
+/** A setting that changes nothing is never ignored in silence. */
+function switchFindings(tokenizer: Tokenizer, thinking: boolean | null): TemplateFinding[] {
+  if (thinking === null) return [];
+  const messages: readonly ChatMessage[] = [
+    { role: "user", content: "x" },
+    { role: "assistant", content: "y", reasoning: "z" },
+    { role: "user", content: "x" },
+  ];
+  const render = (on: boolean) => attempt(() => tokenizer.render(messages, { generationPrompt: true, thinking: on }));
+  if (JSON.stringify(render(true)) !== JSON.stringify(render(false))) return [];
+  const message = "model.thinking is set, but the template has no switch for thinking: leave it null";
+  return [{ kind: "thinking-switch", level: "error", message }];
 }
 
 /** Content that spells the tokens which open and close turns must not become them. */

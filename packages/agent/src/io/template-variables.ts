@@ -15,10 +15,11 @@ export interface TemplateSettings {
 /** @param guarded applied to every string of the conversation, keys of arguments included */
 export function templateVariables(
   messages: readonly ChatMessage[],
-  { generationPrompt, tools = [] }: RenderOptions,
-  { thinking, tokens }: TemplateSettings,
+  { generationPrompt, tools = [], ...options }: RenderOptions,
+  { tokens, ...settings }: TemplateSettings,
   guarded: (text: string) => string,
 ): Record<string, unknown> {
+  const thinking = options.thinking === undefined ? settings.thinking : options.thinking;
   return {
     ...tokens,
     messages: messages.map((message) => mapStrings(messageVariables(message), guarded)),

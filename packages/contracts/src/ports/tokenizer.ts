@@ -18,6 +18,8 @@ export interface RenderOptions {
   readonly generationPrompt: boolean;
   /** For templates that describe tools themselves. */
   readonly tools?: readonly ToolSpec[];
+  /** In place of what the tokenizer was loaded with; null = the template's own default. */
+  readonly thinking?: boolean | null;
 }
 export interface Tokenizer {
   readonly vocabSize: number;
