@@ -1,4 +1,7 @@
 /** Several task sets in one run: instances by weight, and every set's own numbers beside those of the whole. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
 
@@ -67,13 +70,29 @@ test("weights share out a step; train and held-out numbers come for each set, an
   ]);
 });
 
-test("a run of one set has no such numbers; one whose data set is gone fails and says why", async () => {
+test("a run of one set has no such numbers", async () => {
   rig = await startRig();
   const runId = await rig.launch(smokeConfig({ evaluation: { samples: 4 } }));
   expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
   const names = "select count(*)::int from metric_points where run_id = $1 and name like '%key-chain%'";
   expect(await rig.value(names, [runId])).toBe(0);
-  const lost = await rig.launch(smokeConfig({ taskSets: [{ name: "memory", dataset: "gone.jsonl" }] }));
-  expect(await rig.untilStatus(lost, "completed", "failed")).toBe("failed");
-  expect((await rig.status(lost)).reason).toMatch(/taskSets\[0\]\.dataset: .*data roots/);
+});
+
+test("a run whose tasks can't be opened, or want a judge that is not there, fails and says why", async () => {
+  const home = mkdtempSync(join(tmpdir(), "rolldeck-rows-"));
+  try {
+    writeFileSync(join(home, "rows.jsonl"), '{"question":"q","context":"c","answers":["a"]}\n');
+    rig = await startRig({ env: { ROLLDECK_DATA_ROOTS: home } });
+    const reasonOf = async (running: Rig, set: { dataset: string; options?: Record<string, string> }) => {
+      const runId = await running.launch(smokeConfig({ taskSets: [{ name: "memory", ...set }] }));
+      expect(await running.untilStatus(runId, "completed", "failed")).toBe("failed");
+      return (await running.status(runId)).reason;
+    };
+    expect(await reasonOf(rig, { dataset: "gone.jsonl" })).toMatch(/^taskSets\[0\]\.dataset: no data set "gone.jsonl"/);
+    expect(await reasonOf(rig, { dataset: "rows.jsonl", options: { verifier: "judge" } })).toMatch(
+      /^taskSets\[0\]\.options\.verifier: this server has no judge/,
+    );
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 });

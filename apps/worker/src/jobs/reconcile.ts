@@ -5,6 +5,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { Task } from "@rolldeck/contracts/ports/task";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { applyActions, type InstanceFacts } from "@rolldeck/db/reconcile/apply-actions";
 import { readDemands, readGrants, writeGrants } from "@rolldeck/db/reconcile/pools";
 import { readSnapshot } from "@rolldeck/db/reconcile/read-snapshot";
@@ -47,8 +49,8 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
   const timed = context.measures.planSeconds.startTimer();
   await reconcilePools(context);
   // The wake is read with the snapshot: what rises after it is another round's business.
-  const read = await readSnapshot(context.pool, runId, (config) => context.openedTasks.all(config)).catch(
-    (error: unknown) => failWithoutTasks(context, runId, error),
+  const read = await readSnapshot(context.pool, runId, (config) => openTasks(context, config)).catch((error: unknown) =>
+    failWithoutTasks(context, runId, error),
   );
   if (read === null) return false;
   const { snapshot, wake } = read;
@@ -82,6 +84,19 @@ async function beforeSteps(context: WorkerContext, snapshot: RunSnapshot, action
     const step = snapshot.steps.find(({ stepId }) => stepId === action.stepId);
     if (step?.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot, step);
   }
+}
+
+/** @throws InputError also where a verifier would ask a judge and the operator has named none */
+async function openTasks(context: WorkerContext, config: RunConfig): Promise<Task[]> {
+  const tasks = await context.openedTasks.all(config);
+  const lost = tasks.findIndex(({ asksJudge }) => asksJudge !== undefined);
+  if (lost !== -1 && context.judge === null) {
+    const path = `taskSets[${lost}].${tasks[lost]?.asksJudge}`;
+    throw new InputError([
+      { path, message: "this server has no judge: its operator has named none among the endpoints" },
+    ]);
+  }
+  return tasks;
 }
 
 /** A run whose task sets can't be opened (any more) would wait for ever: it ends and says why. */

@@ -77,6 +77,8 @@ export interface Task {
   /** Deterministic in (split, index). @throws RangeError past the end. */
   instance(split: Split, index: number): TaskInstance;
   messages(instance: TaskInstance): ChatMessage[];
+  /** Path of the option, below its task set, by which the verifier asks a judge; absent = it does not. */
+  readonly asksJudge?: string;
   /** @throws BoundaryError("verifier") when grading itself fails; never a silent 0. */
   verify(instance: TaskInstance, rollout: FinishedRollout, scene: GradingScene): Promise<Verdict>;
   /** Supervised conversations for a warm start; assistant messages hold calls, not text. Deterministic in `seed`. */

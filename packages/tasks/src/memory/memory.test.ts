@@ -115,6 +115,12 @@ describe("rows", () => {
     await expect(open([row])).rejects.toThrow(message);
   });
 
+  test("says so when its verifier would ask a judge", async () => {
+    const row = { question: "Q", context: "c", answer: "A" };
+    expect((await open([row])).asksJudge).toBeUndefined();
+    expect((await open([row], { verifier: "judge" })).asksJudge).toBe("options.verifier");
+  });
+
   test("no data set, and options there are none of", async () => {
     await expect(memory.open({ dataset: null, options: {} })).rejects.toMatchObject({ issues: [{ path: "dataset" }] });
     await expect(open([], { chunkSize: 5 })).rejects.toMatchObject({ issues: [{ path: "options.chunkSize" }] });

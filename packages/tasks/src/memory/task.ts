@@ -67,6 +67,7 @@ export const memory = {
 function overRows(rows: Dataset<MemoryRow>, options: Options): Task {
   return {
     ...unopened,
+    ...(options.verifier === "judge" ? { asksJudge: "options.verifier" } : {}),
     size: (split) => rows.size(split),
     instance: (split, index) => instanceOf(rows.row(split, index), { split, index, options }),
   };
