@@ -105,7 +105,9 @@ function hasCredentials(address: string): boolean {
 
 function warningsFor(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
   const warnings: Issue[] = [];
-  for (const [at, { name, size }] of config.taskSets.entries()) {
+  for (const [at, { name, size, dataset }] of config.taskSets.entries()) {
+    // How many rows a data set has is found out when it is opened.
+    if (dataset !== null) continue;
     const train = catalogue.taskSets.find((task) => task.name === name)?.sizes.train ?? null;
     if (size !== null && train !== null && size > train)
       warnings.push({ path: `taskSets[${at}].size`, message: `${name} has ${train} instances`, fix: `use ${train}` });

@@ -69,21 +69,37 @@ function overRows(rows: Dataset<MemoryRow>, options: Options): Task {
     ...unopened,
     ...(options.verifier === "judge" ? { asksJudge: "options.verifier" } : {}),
     size: (split) => rows.size(split),
-    instance: (split, index) => instanceOf(rows.row(split, index), { split, index, options }),
+    instance: (split, index) => instanceOf(rows, { split, index, options }),
   };
 }
 
-function instanceOf(row: MemoryRow, of: { split: Split; index: number; options: Options }): TaskInstance {
-  const { split, index, options } = of;
-  const state: State = {
-    question: row.question,
-    chunks: splitText(row.text, Math.floor(options.maxChunkTokens * options.bytesPerToken)),
-    style: "full",
-    answers: row.answers,
-    verifier: options.verifier,
+/** The row is read when its state is asked for: a planner that wants names does not wait for megabytes. */
+function instanceOf(
+  rows: Dataset<MemoryRow>,
+  { split, index, options }: { split: Split; index: number; options: Options },
+): TaskInstance {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= rows.size(split)) {
+    throw new RangeError(`the data set has ${rows.size(split)} ${split} rows, not ${index}`);
+  }
+  let state: State | null = null;
+  return {
+    instanceId: `${split}-${index}`,
+    split,
+    index,
+    get state() {
+      state ??= readState(rows.row(split, index), options);
+      return state;
+    },
   };
-  return { instanceId: `${split}-${index}`, split, index, state };
 }
+
+const readState = ({ question, text, answers }: MemoryRow, options: Options): State => ({
+  question,
+  chunks: splitText(text, Math.floor(options.maxChunkTokens * options.bytesPerToken)),
+  style: "full",
+  answers,
+  verifier: options.verifier,
+});
 
 /** @throws BoundaryError("verifier") for an instance that is none of this task's */
 function stateOf({ instanceId, state }: TaskInstance): State {

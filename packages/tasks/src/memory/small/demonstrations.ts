@@ -6,7 +6,7 @@
 import type { Demonstration } from "@rolldeck/contracts/ports/task";
 import { memoryMessages } from "@rolldeck/tools/memory-messages";
 import { seededRandom } from "../../random.ts";
-import { defaultOptions, type SmallState, smallState } from "./instances.ts";
+import { defaultOptions, type SmallOptions, type SmallState, smallState } from "./instances.ts";
 
 /** What a memory without the digit says. */
 export const unknown = "?";
@@ -14,10 +14,14 @@ export const unknown = "?";
 const keepShare = 0.52;
 
 /** Deterministic in `seed`, from training texts only. The first n of a longer list are the list of n. */
-export function smallDemonstrations(seed: number, count: number): Demonstration[] {
+export function smallDemonstrations(
+  seed: number,
+  count: number,
+  options: SmallOptions = defaultOptions,
+): Demonstration[] {
   const random = seededRandom(`memory-small demonstrations ${seed}`);
   return Array.from({ length: count }, () => {
-    const state = smallState("train", random.integer(0, 2 ** 31 - 1), defaultOptions);
+    const state = smallState("train", random.integer(0, 2 ** 31 - 1), options);
     return demonstrate(state, () => random.next() < keepShare);
   });
 }

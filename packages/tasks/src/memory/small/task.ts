@@ -24,7 +24,7 @@ function memorySmallWith(options: SmallOptions): Task {
     instance: (split, index) => smallInstance(split, index, options),
     messages: (instance) => memoryMessages(stateOf(instance), 0, ""),
     verify: async (instance, rollout) => verdictOn(rollout.finalAnswer, stateOf(instance).answers),
-    demonstrations: smallDemonstrations,
+    demonstrations: (seed, count) => smallDemonstrations(seed, count, options),
   };
 }
 
