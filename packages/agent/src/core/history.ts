@@ -11,7 +11,7 @@ import type {
   ToolResult,
   TurnRecord,
 } from "@rolldeck/contracts/segments";
-import type { EndedCall } from "./rollout.ts";
+import type { EndedCall } from "./ended-call.ts";
 import { TokenList } from "./token-list.ts";
 import { resultsInOrder, type Trajectory } from "./trajectory.ts";
 

@@ -6,7 +6,8 @@ import type { Task } from "@rolldeck/contracts/ports/task";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { AgentView, Delegation, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
-import type { JsonObject, Segment, ToolCall, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
+import type { Segment, ToolCall, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
+import type { EndedCall } from "./ended-call.ts";
 import type { History } from "./history.ts";
 import type { CommittedTurn } from "./trajectory.ts";
 
@@ -48,13 +49,6 @@ export interface RolloutSpec {
   /** Turns of the rollout's own agent; a sub-agent has its own limit. */
   readonly maxTurns: number;
   readonly temperature: number;
-}
-
-/** A call that has ended. */
-export interface EndedCall {
-  readonly name: string;
-  readonly arguments: JsonObject;
-  readonly failed: boolean;
 }
 
 export interface RolloutEnd {

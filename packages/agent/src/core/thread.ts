@@ -6,9 +6,9 @@ import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { ChatMessage } from "@rolldeck/contracts/ports/tokenizer";
 import type { TokenRange, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
 import { LoopWatch } from "./detect-loop.ts";
+import type { EndedCall } from "./ended-call.ts";
 import { GrowingPrompt } from "./growing-prompt.ts";
 import type { History } from "./history.ts";
-import type { EndedCall } from "./rollout.ts";
 import { type CommittedTurn, resultsInOrder } from "./trajectory.ts";
 import { Transcript } from "./transcript.ts";
 

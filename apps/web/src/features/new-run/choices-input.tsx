@@ -1,6 +1,6 @@
 "use client";
 import type { JSX } from "react";
-import type { InputProps } from "./field-input.tsx";
+import type { InputProps } from "./input-props.ts";
 
 /** Any of a fixed list; where null is allowed, also "as it is elsewhere said", which is not the same as none of them. */
 export function ChoicesInput({ id, field, value, onChange, disabled, describedBy }: InputProps): JSX.Element {

@@ -2,7 +2,7 @@
 import { type JSX, useState } from "react";
 import { parse, stringify } from "yaml";
 import { join } from "../../design/join.ts";
-import { type InputProps, inputClass } from "./field-input.tsx";
+import { type InputProps, inputClass } from "./input-props.ts";
 
 /** A mapping or a list of mappings, as YAML. What can't be read yet stays in the box and out of the config. */
 export function StructureInput({
