@@ -1,5 +1,5 @@
 /** Waits until the run's model server answers, and tells the run's page what it waits for. */
-import { BoundaryError } from "@rolldeck/contracts/errors";
+import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import type { BackendInfo } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { type GpuWorkerReport, gpuWorkerName, readGpuWorker } from "@rolldeck/db/gpu-workers";
@@ -15,8 +15,8 @@ const infoTimeoutMs = 3_000;
 const final: ReadonlySet<string> = new Set(["unauthorised", "unknown_server", "unknown_backend", "wrong_kind"]);
 
 /**
- * @throws the signal's reason, or BoundaryError when the server is there and will not have us, or is not listed; waits without end
- * otherwise: an install may take as long as its download.
+ * @throws the signal's reason, or InputError when a server that someone else runs will not have us or is not listed; waits without
+ * end otherwise: an install may take as long as its download.
  */
 export async function waitForModelServer(
   context: WorkerContext,
@@ -24,6 +24,7 @@ export async function waitForModelServer(
   boot: BootProgress,
   signal: AbortSignal,
 ): Promise<BackendInfo> {
+  const elsewhere = backend.server ?? backend.endpoint;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -34,10 +35,13 @@ export async function waitForModelServer(
       return info;
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof BoundaryError && final.has(error.code)) throw error;
+      if (elsewhere !== null && error instanceof BoundaryError && final.has(error.code)) {
+        throw new InputError([
+          { path: backend.server === null ? "backend.endpoint" : "backend.server", message: error.message },
+        ]);
+      }
       context.log.debug({ err: error }, "the model server does not answer yet");
     }
-    const elsewhere = backend.server ?? backend.endpoint;
     if (elsewhere !== null) await boot.report("model-server", `waiting for an answer of ${elsewhere}`);
     else await relay(await readGpuWorker(context.pool, gpuWorkerName(backend)), boot);
     await sleep(lookMs, signal);
