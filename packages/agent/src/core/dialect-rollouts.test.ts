@@ -99,6 +99,15 @@ describe.each(names)("a rollout in %s", (name) => {
     expect(turns.map(({ parseError }) => parseError !== null)).toEqual([true, true, true]);
   });
 
+  it("shows an example call of any tool, whatever its names", async () => {
+    const odd = { name: "a<b>\n", description: "", parameters: { properties: {}, required: ["x y", "<z>", '"'] } };
+    const dialect = dialects[name];
+    const spec = rolloutSpec(tokenizer, { maxTurns: 1 }, { dialect, tools: [odd] });
+    const ports = scriptedRollout({ tokenizer, policy: ["words"] });
+    expect(await runRollout(spec, null, ports, new AbortController().signal)).toMatchObject({ ending: "turn_limit" });
+    expect(ports.stored().turns[0]?.parseError).toContain("a<b>");
+  });
+
   it("holds the same tokens as a demonstration of it", async () => {
     const turns = [
       { calls: [{ name: "bash", arguments: { command: "ls\n-la" } }], outputs: ["ran ls\n-la"] },

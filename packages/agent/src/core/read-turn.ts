@@ -117,5 +117,6 @@ export function exampleCall({ dialect }: Pick<RolloutSpec, "dialect">, tools: re
   const { required } = tool.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
   const args: JsonObject = Object.fromEntries(names.map((name) => [name, "..."]));
-  return dialect.renderCalls([{ name: tool.name, arguments: args }]);
+  const call = { name: tool.name, arguments: args };
+  return dialect.showCall?.(call) ?? dialect.renderCalls([call]);
 }

@@ -37,7 +37,10 @@ export interface Dialect {
   looksLike(text: string): boolean;
   /** Text for the system message that explains tools and format; "" when the policy is trained without it. */
   describeTools(tools: readonly ToolSpec[]): string;
+  /** @throws RangeError for a call that the format can't write */
   renderCalls(calls: readonly NamedCall[]): string;
+  /** A call in a message to the model, where it is not shown as `renderCalls` writes it. Never throws. */
+  showCall?(call: NamedCall): string;
   /** Reasoning, content and calls in the family's order; `parse` gives the same parts back. */
   renderTurn(turn: TurnParts): string;
   /** Never throws. One bad call never hides the good ones. */

@@ -24,6 +24,8 @@ const CallPiece = z.looseObject({
 /** A `delta` or a `message`: what is read of it. `reasoning_content` and `reasoning` are two servers' names for one field. */
 export const OpenAiMessage = z.looseObject({
   content: Text,
+  /** What a server says instead of content. */
+  refusal: z.string().nullish(),
   reasoning_content: z.string().nullish(),
   reasoning: z.string().nullish(),
   tool_calls: z.array(CallPiece).nullish(),
@@ -49,7 +51,7 @@ export class OpenAiStream {
   /** One `choices[0].delta`. */
   push(delta: OpenAiMessage): void {
     const text = textOf(delta.content);
-    this.content += text.content;
+    this.content += text.content + (delta.refusal ?? "");
     this.reasoning += (delta.reasoning_content ?? delta.reasoning ?? "") + text.reasoning;
     for (const piece of delta.tool_calls ?? []) this.addTo(this.slotOf(piece), piece);
   }
@@ -106,7 +108,7 @@ export function wholeAnswer(message: OpenAiMessage): OpenAiAnswer {
     }),
   );
   return {
-    content: text.content,
+    content: text.content + (message.refusal ?? ""),
     reasoning: (message.reasoning_content ?? message.reasoning ?? "") + text.reasoning,
     toolCalls: withOwnIds(calls),
   };

@@ -203,6 +203,10 @@ describe("whole answers", () => {
       toolCalls: [{ id: "call_0", name: "get", arguments: '{"key":"a"}' }],
     });
   });
+  it("takes a refusal for content", () => {
+    expect(wholeAnswer(OpenAiMessage.parse({ content: null, refusal: "no" })).content).toBe("no");
+    expect(streamed([{ refusal: "n" }, { refusal: "o" }]).content).toBe("no");
+  });
   it("takes thinking out of the content where the server left it", () => {
     const thinking = { content: "<think>hm</think>\nso", reasoning: "", toolCalls: [] };
     expect(turn(thinking)).toMatchObject({ content: "so", reasoning: "hm" });

@@ -18,6 +18,9 @@ export const openai: Dialect = {
   looksLike: (text) => /^\s*\{/.test(text) && text.includes('"tool_calls"'),
   describeTools: () => "",
   renderCalls: (calls) => openAiTurnText({ reasoning: "", content: "", toolCalls: written(calls) }),
+  // The model writes its own format, which only the server knows.
+  showCall: ({ name, arguments: args }) =>
+    `a call of the tool ${name} with the arguments ${renderLiteral(args, "json")}`,
   renderTurn: ({ reasoning = "", content = "", calls }) =>
     openAiTurnText({ reasoning, content, toolCalls: written(calls) }),
   parse: (text, tools) => parseOpenAi(text, tools),

@@ -5,7 +5,7 @@
 import type { Dialect } from "@rolldeck/contracts/ports/dialect";
 import { qwenTags, readXmlCall } from "./read-xml-call.ts";
 import { renderTurn } from "./render-turn.ts";
-import { renderXmlCall } from "./render-xml-call.ts";
+import { renderXmlCall, showXmlCall } from "./render-xml-call.ts";
 import { type CallFormat, scanTurn, thinkTags } from "./scan-turn.ts";
 import { toolLines } from "./tool-lines.ts";
 
@@ -22,6 +22,7 @@ export const qwenXml: Dialect = {
       "Strings are written as they are, all other values as JSON. Words may stand before the calls, not after them.",
     ].join("\n"),
   renderCalls: (calls) => calls.map((call) => `<tool_call>\n${renderXmlCall(call, true)}\n</tool_call>`).join("\n"),
+  showCall: (call) => `<tool_call>\n${showXmlCall(call, true)}\n</tool_call>`,
   renderTurn: (turn) => renderTurn(qwenXml, turn),
   parse: (text, tools) => scanTurn(text, tools, format),
   renderResult: (_call, output) => output,

@@ -6,7 +6,7 @@ import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import { describeParameters } from "./describe-parameters.ts";
 import { readXmlCall, skyrlTags } from "./read-xml-call.ts";
 import { renderTurn } from "./render-turn.ts";
-import { renderXmlCall } from "./render-xml-call.ts";
+import { renderXmlCall, showXmlCall } from "./render-xml-call.ts";
 import { type CallFormat, scanTurn, thinkTags } from "./scan-turn.ts";
 
 export const skyrl: Dialect = {
@@ -25,6 +25,7 @@ export const skyrl: Dialect = {
       "Strings are written as they are, all other values as JSON. The result comes in the next message.",
     ].join("\n"),
   renderCalls: (calls) => calls.map((call) => renderXmlCall(call, false)).join("\n"),
+  showCall: (call) => showXmlCall(call, false),
   renderTurn: (turn) => renderTurn(skyrl, turn),
   parse: (text, tools) => scanTurn(text, tools, format),
   renderResult: ({ name }, output) => `EXECUTION RESULT of [${name}]:\n${output}`,
