@@ -1,77 +1,24 @@
 /** The small search task through the real turn loop, tools, dialect and quickstart tokenizer. */
-import { fileURLToPath } from "node:url";
 import { demonstrationRows } from "@rolldeck/agent/core/demonstrations";
 import { dialects } from "@rolldeck/agent/core/registry";
-import { type RolloutEnd, runRollout } from "@rolldeck/agent/core/run-rollout";
-import { loadTokenizer } from "@rolldeck/agent/io/load-tokenizer";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { presets } from "@rolldeck/contracts/presets";
 import { RunConfig } from "@rolldeck/contracts/run-config";
-import { findTool } from "@rolldeck/tools/registry";
 import { beforeAll, describe, expect, test } from "vitest";
+import { type Played, playRollout, quickstartTokenizer, toolSpecsOf } from "../../../testing/play-rollout.ts";
 import { searchSmallDemonstrations } from "./demonstrations.ts";
 import { askedChain } from "./instances.ts";
 import { searchSmall } from "./task.ts";
 
 const { agent } = RunConfig.parse(presets.search.config);
-const scene = { signal: new AbortController().signal, judge: null };
-const tools = searchSmall.tools.map((name) => {
-  const { description, parameters } = findTool(name) ?? {};
-  return { name, description: description ?? "", parameters: parameters ?? {} };
-});
 let tokenizer: Tokenizer;
 beforeAll(async () => {
-  tokenizer = await loadTokenizer(fileURLToPath(new URL("../../../../../infra/models/quickstart", import.meta.url)));
+  tokenizer = await quickstartTokenizer();
 });
 
-interface Played {
-  readonly end: RolloutEnd;
-  readonly success: boolean;
-  /** Tokens of the last prompt and its sample. */
-  readonly tokens: number;
-  readonly longestTurn: number;
-}
-
-/** One rollout of held-out instance `index` under a policy that writes text for text. */
-async function play(task: Task, index: number, policy: (prompt: string) => string): Promise<Played> {
-  const instance = task.instance("evaluate", index);
-  let tokens = 0;
-  let longestTurn = 0;
-  const end = await runRollout(
-    {
-      rolloutId: "r",
-      seed: 1,
-      messages: task.messages(instance),
-      tools,
-      dialect: dialects.pythonic,
-      tokenizer,
-      agent,
-      maxTurns: task.defaults.maxTurns,
-      temperature: 1,
-    },
-    null,
-    {
-      sample: async ({ prompt }) => {
-        const sampled = [...tokenizer.encode(policy(tokenizer.decode(prompt.toArray()))), ...tokenizer.stopTokens];
-        tokens = prompt.length + sampled.length;
-        longestTurn = Math.max(longestTurn, sampled.length);
-        const logprobs = sampled.map(() => -1);
-        return { tokens: sampled, logprobs, stopReason: "stop", policyVersion: 0, cacheHitTokens: 0 };
-      },
-      callTool: async (call, view, signal) => {
-        const context = { instance: instance.state, agent: view, signal, deadlineMs: 1000 };
-        return (await findTool(call.name)?.call(call.arguments, context)) ?? { output: "" };
-      },
-      commitTurn: async () => {},
-      commitResults: async () => {},
-      now: () => 0,
-    },
-    scene.signal,
-  );
-  const { success } = await task.verify(instance, end, scene);
-  return { end, success, tokens, longestTurn };
-}
+const play = (task: Task, index: number, policy: (prompt: string) => string): Promise<Played> =>
+  playRollout({ task, split: "evaluate", index, agent, tokenizer, policy });
 
 /** Looks for what stands behind the last thing looked for, and answers once that is a code. */
 function follows(prompt: string): string {
@@ -84,7 +31,7 @@ function follows(prompt: string): string {
 describe("a rollout of the small search", () => {
   test("whoever searches for what the first search found is right after three turns, inside the preset's limits", async () => {
     for (let index = 0; index < 40; index++) {
-      const { end, success, tokens, longestTurn } = await play(searchSmall, index, follows);
+      const { end, success, tokens, longestSample } = await play(searchSmall, index, follows);
       expect(end).toMatchObject({
         ending: "finish_tool",
         turns: 3,
@@ -92,7 +39,7 @@ describe("a rollout of the small search", () => {
       });
       expect(success).toBe(true);
       expect(tokens).toBeLessThanOrEqual(agent.maxContextTokens / 2);
-      expect(longestTurn).toBeLessThanOrEqual(agent.sampling.maxTokensPerTurn);
+      expect(longestSample).toBeLessThanOrEqual(agent.sampling.maxTokensPerTurn);
     }
   });
 
@@ -110,7 +57,12 @@ describe("a rollout of the small search", () => {
 test("a demonstration's tokens are a rollout's: format, results and specials as loop and tool make them", () => {
   const [complete] = searchSmallDemonstrations(3, 1);
   if (!complete) throw new Error("no demonstration");
-  const rows = demonstrationRows(complete, { tokenizer, dialect: dialects.pythonic, tools, agent });
+  const rows = demonstrationRows(complete, {
+    tokenizer,
+    dialect: dialects.pythonic,
+    tools: toolSpecsOf(searchSmall),
+    agent,
+  });
   expect(rows).toHaveLength(1);
   const [first, second, last] = complete.turns;
   const text = (call: string, output: string | undefined): string =>
