@@ -96,6 +96,7 @@ describe.each(names)("%s", (dialect) => {
         const { calls, error, repairs } = dialects[dialect].parse(text, getAndFinish);
         expect(error === null || error.length > 0).toBe(true);
         expect(repairs.length).toBeLessThanOrEqual(calls.length);
+        for (const said of repairs) expect(said.length).toBeLessThan(500);
         calls.forEach((one, i) => {
           expect(one.index).toBe(i);
           expect(text).toContain(one.raw);

@@ -23,7 +23,7 @@ export function readCallList(text: string, start: number): CallsRead {
     const open = reader.position;
     try {
       if (name === "") throw reader.error(`expected a call, found ${reader.shown()}`);
-      reader.expect("(", name);
+      reader.expect("(", shortName(name));
       const args = readArguments(reader);
       calls.push({ start: from, end: reader.position, name, arguments: args, mends: [] });
     } catch (error) {
@@ -59,7 +59,7 @@ function readArguments(reader: LiteralReader): JsonObject {
       reader.position = at;
       throw reader.error(`arguments must be named, as in name="value"; found ${reader.shown()}`);
     }
-    if (args.has(name)) throw reader.error(`the argument ${name} is given twice`);
+    if (args.has(name)) throw reader.error(`the argument ${shortName(name)} is given twice`);
     args.set(name, reader.readValue());
   }
   return Object.fromEntries(args);

@@ -185,7 +185,7 @@ export function turnOf(found: PartsFound, text: string, tools: readonly ToolSpec
   const calls = found.calls.map(({ start, end, name: written, arguments: args, mends }, index) => {
     const name = knownName(written, tools);
     const said = name === written ? mends : [`the name ${shortName(written)} was read as ${name}`, ...mends];
-    if (said.length > 0) repairs.push(`${shortName(name)}: ${said.join("; ")}`);
+    if (said.length > 0) repairs.push(shorten(`${shortName(name)}: ${said.join("; ")}`, 400));
     return { index, name, arguments: args, raw: text.slice(start, end) };
   });
   return {
@@ -210,4 +210,5 @@ export function knownName(name: string, tools: readonly ToolSpec[]): string {
 }
 
 /** Model text in a message: short, whatever its length. */
-export const shortName = (name: string): string => (name.length > 64 ? `${name.slice(0, 64)}...` : name);
+export const shortName = (name: string): string => shorten(name, 64);
+const shorten = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}...` : text);

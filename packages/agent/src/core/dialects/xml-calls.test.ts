@@ -65,6 +65,12 @@ describe("qwen-xml with missing tags (fault 5)", () => {
       expect(repairs).toEqual([expect.stringMatching(repair)]);
     }
   });
+  it("says so in a few words, however many tags are missing", () => {
+    const parameters = Array.from({ length: 50 }, (_, i) => `<parameter=${"p".repeat(90)}${i}>\nx`).join("\n");
+    const { repairs, error } = read(wrap(`<function=bash>\n${parameters}\n</function>`));
+    expect(error).toBeNull();
+    expect(repairs[0]?.length).toBeLessThan(500);
+  });
   it("needs no outer tags", () => {
     const source = "<function=bash>\n<parameter=command>\nls -la\n</parameter>\n</function>";
     expect(read(source)).toMatchObject({ calls: [ls], error: null, repairs: [], content: "" });
