@@ -140,6 +140,7 @@ function createServices(parts: {
     models: settings.modelRoots,
     templates: settings.templateRoots,
     mcpServers: settings.mcpServers,
+    servers: settings.servers,
   });
   const opened = new OpenedTasks({ tasks, dataRoots: settings.dataRoots });
   const tokenizer = createTokenizers(settings.modelRoots, (model, error) =>

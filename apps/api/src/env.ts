@@ -1,6 +1,8 @@
 /** The process's settings, parsed once. Only ROLLDECK_* variables count. */
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { endpointNames } from "@rolldeck/backends/endpoints/read-endpoints";
+import type { Catalogue } from "@rolldeck/contracts/api/system";
 import { InputError } from "@rolldeck/contracts/errors";
 import { type McpServerList, parseMcpServers } from "@rolldeck/contracts/mcp-servers";
 import { z } from "zod";
@@ -22,6 +24,8 @@ export const ApiEnv = z.object({
   ROLLDECK_TEMPLATE_ROOTS: optional(z.string().optional()),
   /** File with the operator's list of MCP servers. */
   ROLLDECK_MCP_SERVERS: optional(z.string().optional()),
+  /** File with the operator's list of endpoints; only names are read of it here. */
+  ROLLDECK_ENDPOINTS: optional(z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.string().default(""),
   /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
   ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
@@ -43,11 +47,13 @@ export interface ApiSettings {
   readonly dataRoots: readonly string[];
   /** The operator's list of MCP servers; empty without one. */
   readonly mcpServers: McpServerList;
+  /** What configs may name of the operator's endpoints. */
+  readonly servers: Catalogue["servers"];
   readonly allowedHosts: readonly string[];
   readonly logLevel: z.infer<typeof ApiEnv>["ROLLDECK_LOG_LEVEL"];
 }
 
-/** @throws ZodError that names the variable, never its value; InputError for a list of MCP servers that can't be read */
+/** @throws ZodError that names the variable, never its value; InputError for a list of servers that can't be read */
 export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
   const parsed = ApiEnv.parse(env);
   const root = parsed.ROLLDECK_ROOT ?? findRoot(process.cwd());
@@ -63,6 +69,9 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     templateRoots: list(parsed.ROLLDECK_TEMPLATE_ROOTS ?? join(root, "infra/chat-templates"), ":"),
     dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),
     mcpServers: parsed.ROLLDECK_MCP_SERVERS ? readMcpServers(resolve(parsed.ROLLDECK_MCP_SERVERS)) : {},
+    servers: parsed.ROLLDECK_ENDPOINTS
+      ? [...endpointNames(readListed("ROLLDECK_ENDPOINTS", resolve(parsed.ROLLDECK_ENDPOINTS)))]
+      : [],
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,
   };
@@ -74,15 +83,15 @@ const list = (text: string, separator: string): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== "");
 
-function readMcpServers(path: string): McpServerList {
-  let text: string;
+const readMcpServers = (path: string): McpServerList => parseMcpServers(readListed("ROLLDECK_MCP_SERVERS", path), path);
+
+function readListed(variable: string, path: string): string {
   try {
-    text = readFileSync(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (error) {
     const why = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    throw new InputError([{ path: "ROLLDECK_MCP_SERVERS", message: `${path} can't be read (${why})` }]);
+    throw new InputError([{ path: variable, message: `${path} can't be read (${why})` }]);
   }
-  return parseMcpServers(text, path);
 }
 
 /** The folder that holds turbo.json, from here upwards; where we stand when there is none. */

@@ -11,7 +11,7 @@ type Issue = z.output<typeof ConfigIssue>;
 export interface CheckCatalogue
   extends Pick<
     Catalogue,
-    "taskSets" | "dialects" | "dispatchers" | "backends" | "models" | "chatTemplates" | "mcpServers"
+    "taskSets" | "dialects" | "dispatchers" | "backends" | "models" | "chatTemplates" | "mcpServers" | "servers"
   > {
   /** Settings of this config that its backend can't honour, by the backend's own table. */
   readonly refusedSettings: (config: RunConfig) => readonly InputIssue[];
@@ -43,14 +43,33 @@ function nameIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
       ? []
       : unknownName("model.chatTemplate", "chat template", config.model.chatTemplate, catalogue.chatTemplates)),
     ...mcpIssues(config, catalogue.mcpServers),
+    ...serverIssues(config, catalogue.servers),
   ];
+}
+
+/** A server by its name in the operator's list, and spoken to as it is listed. */
+function serverIssues({ backend }: RunConfig, servers: Catalogue["servers"]): Issue[] {
+  if (backend.server === null) return [];
+  const listed = servers.find(({ name }) => name === backend.server);
+  if (listed === undefined) {
+    return unknownName(
+      "backend.server",
+      "listed server",
+      backend.server,
+      servers.map(({ name }) => name),
+    );
+  }
+  if (listed.backend === backend.name) return [];
+  const message = `the operator lists ${backend.server} as ${listed.backend}`;
+  return [{ path: "backend.server", message, fix: `choose ${listed.backend} as backend.name` }];
 }
 
 function backendIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
   const backend = catalogue.backends.find(({ name }) => name === config.backend.name);
   if (!backend) return [];
-  const losses =
-    config.kind === "train" ? unknownName("algorithm.loss", "loss", config.algorithm.loss, backend.losses) : [];
+  // A backend without any refuses to train as such; an outside trainer brings its own.
+  const choosesLoss = config.kind === "train" && backend.losses.length > 0;
+  const losses = choosesLoss ? unknownName("algorithm.loss", "loss", config.algorithm.loss, backend.losses) : [];
   const refused = catalogue
     .refusedSettings(config)
     // A missing loss was named above, with the nearest one there is.

@@ -26,6 +26,8 @@ export interface CatalogueSources {
   readonly templates: readonly string[];
   /** Absent: none. */
   readonly mcpServers?: McpServerList;
+  /** The operator's endpoints by name; absent: none. */
+  readonly servers?: Catalogue["servers"];
 }
 
 export function createCatalogue(sources: CatalogueSources): {
@@ -42,6 +44,7 @@ export function createCatalogue(sources: CatalogueSources): {
     models: await findModels(sources.models),
     chatTemplates: await listTemplates(sources.templates),
     mcpServers,
+    servers: sources.servers ?? [],
   });
   return {
     get,
@@ -54,7 +57,7 @@ function refusedByBackend(config: RunConfig) {
   return backend ? refusedSettings(backend, config) : [];
 }
 
-function fixedNames(): Omit<Catalogue, "models" | "chatTemplates" | "mcpServers"> {
+function fixedNames(): Omit<Catalogue, "models" | "chatTemplates" | "mcpServers" | "servers"> {
   return {
     taskSets: Object.entries<Task>(tasks).map(([name, task]) => ({
       name,

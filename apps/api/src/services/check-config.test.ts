@@ -10,6 +10,7 @@ const root = new URL("../../../../infra/models", import.meta.url).pathname;
 const catalogue = await createCatalogue({
   models: [root, "/does/not/exist"],
   templates: [new URL("../../../../infra/chat-templates", import.meta.url).pathname],
+  servers: [{ name: "hosted", backend: "openai-chat" }],
 }).forCheck();
 const base = { taskSets: [{ name: "key-chain" }], agent: { maxContextTokens: 2048 } };
 const check = (config: unknown) => checkConfig(config, catalogue);
@@ -74,6 +75,27 @@ describe("checkConfig", () => {
     // Of a name that is no name at all, one thing is said; nothing of the default that stands for it.
     expect(paths({ ...base, model: { name: 7 } })).toEqual(["model.name"]);
     expect(paths({ backend: { name: "gpuworker" } })).toEqual(["taskSets", "backend.name"]);
+  });
+
+  it("refuses to train where tokens stay hidden, and checks the server's name and kind", () => {
+    const chat = {
+      ...base,
+      backend: { name: "openai-chat", server: "hosted" },
+      agent: { ...base.agent, dialect: "openai" },
+    };
+    expect(check(chat).issues).toMatchObject([{ path: "kind", message: expect.stringContaining("hides the tokens") }]);
+    const evaluate = { ...chat, kind: "evaluate", evaluation: { samples: 4 } };
+    expect(check(evaluate).issues).toEqual([]);
+    const typed = { ...evaluate, backend: { name: "openai-chat", server: "hosten" } };
+    expect(issue(typed)).toMatchObject({ path: "backend.server", fix: "did you mean hosted?" });
+    const wrongKind = { ...evaluate, backend: { name: "vllm-generate", server: "hosted" }, agent: base.agent };
+    expect(issue(wrongKind)).toMatchObject({ path: "backend.server", fix: "choose openai-chat as backend.name" });
+    const driven = {
+      ...base,
+      stepSource: "driven",
+      backend: { name: "openai-completions", endpoint: "http://engine" },
+    };
+    expect(check(driven).issues).toEqual([]);
   });
 
   it("refuses what a backend can't honour, with its reason", () => {

@@ -50,6 +50,11 @@ export function parseEndpoints(text: string, variable: (name: string) => string 
   return endpoints;
 }
 
+/** What of a list may be shown: no address and no key; named variables are not looked at. @throws InputError */
+export function endpointNames(text: string): readonly { readonly name: string; readonly backend: string }[] {
+  return parseEndpoints(text, () => "unseen").map(({ name, kind }) => ({ name, backend: kind }));
+}
+
 function withKeys(
   { keyEnv, ...endpoint }: EndpointFile,
   at: number,

@@ -29,6 +29,8 @@ export const Catalogue = z.object({
   chatTemplates: z.array(z.string()),
   /** MCP servers of the operator's list; `refusal` says why a run can't have one, null when it can. */
   mcpServers: z.array(z.object({ name: z.string(), refusal: z.string().nullable() })),
+  /** The operator's endpoints that `backend.server` may name, with the backend each is for. */
+  servers: z.array(z.object({ name: z.string(), backend: z.string() })),
   presets: z.array(z.object({ name: z.string(), title: z.string(), summary: z.string(), config: z.unknown() })),
   /** JSON Schema of RunConfig with descriptions and defaults. */
   configSchema: z.unknown(),
