@@ -189,6 +189,23 @@ describe.each(names.filter((one) => one !== "openai"))("%s as text", (dialect) =
     expect(empty.calls).toHaveLength(1);
   });
 
+  it("takes a mark in the middle of a line for a mention", () => {
+    const [open, close] = dialect === "mistral" ? ["[THINK]", "[/THINK]"] : ["<think>", "</think>"];
+    const call = dialects[dialect].renderCalls([{ name: "get", arguments: { key: "a" } }]);
+    for (const [text, reasoning] of [
+      [`I add a ${open} tag.\n${call}`, ""],
+      [`${open}hm${close}\n${call}\nThis closed the ${close} tag.`, "hm"],
+      [`${open}hm${close}\nBoth ${open} and ${close}.\n${call}`, "hm"],
+      // In thinking that the prompt opened, or that goes on behind a mention, the last one at the beginning of a line counts.
+      [`Both ${open} and\n${call}\n${close}\n${call}`, `Both ${open} and\n${call}`],
+      [`${open}Both ${open} and ${close} are tags.\n${call}\n${close}\n${call}`, expect.stringContaining("are tags.")],
+    ] as const) {
+      const read = dialects[dialect].parse(text, getAndFinish);
+      expect(read).toMatchObject({ reasoning, error: null });
+      expect(read.calls).toHaveLength(1);
+    }
+  });
+
   it("keeps thoughts between calls apart", () => {
     const [one, two] = ["a", "b"].map((key) => dialects[dialect].renderCalls([{ name: "get", arguments: { key } }]));
     const read = dialects[dialect].parse(`${one}\n<think>next</think>\n${two}`, getAndFinish);

@@ -3,8 +3,10 @@
  * call may begin and reads what stands there.
  *
  * Invariants:
- * - Thinking holds no calls. A closing mark that nothing opened means that the prompt opened it: all before it was thinking.
- *   Thinking that is never closed leaves no answer. A mark inside a call's string is only text.
+ * - Thinking holds no calls. It opens at the beginning of a line or behind a call; within a line the mark is only mentioned.
+ *   A closing mark that nothing opened means that the prompt opened it: all before it was thinking; behind thinking that was
+ *   closed, such a mark counts only at the beginning of a line. Thinking that is never closed leaves no answer. A mark inside
+ *   a call's string is only text.
  * - One bad call never hides a good one: the walk goes on behind it.
  * - `functions.x` is read as `x` where only `x` is a tool; any other name stays as written.
  */
@@ -121,17 +123,27 @@ function markFinder(text: string, pairs: readonly ThinkingMarks[]): MarkFinder {
 }
 
 function passMark(scan: Scan, text: string, mark: Mark, marks: MarkFinder): void {
+  const before = text.slice(scan.position, mark.index);
+  const counts = beginsLine(before) || (!mark.opens && !scan.thought);
+  if (!counts) {
+    const after = mark.index + (mark.opens ? mark.pair.open : mark.pair.close).length;
+    scan.content.push(text.slice(scan.position, after));
+    scan.position = after;
+    return;
+  }
   if (!mark.opens) {
     becomeThinking(scan, text, mark);
     return;
   }
-  scan.content.push(text.slice(scan.position, mark.index));
+  scan.content.push(before);
   const from = mark.index + mark.pair.open.length;
   const close = marks.closing(mark.pair, from);
   scan.reasoning.push(text.slice(from, close?.index ?? text.length));
   scan.position = close === null ? text.length : close.index + mark.pair.close.length;
   scan.thought = true;
 }
+
+const beginsLine = (before: string): boolean => before.slice(before.lastIndexOf("\n") + 1).trim() === "";
 
 /** Everything up to this closing mark was thinking, what looked like calls included. */
 function becomeThinking(scan: Scan, text: string, { index, pair }: Mark): void {
