@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream";
 import { Pool } from "undici";
 import { basicAuthorisation } from "./basic-authorisation.ts";
+import type { RequestBody } from "./prompt-body.ts";
 
 export interface KeptAliveOptions {
   /** A path in it is put before every request's. User and password in it become a Basic authorization. */
@@ -14,8 +15,8 @@ export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
   /** From the root: `/v1/completions`. */
   readonly path: string;
-  /** JSON, as text or as bytes. */
-  readonly body?: string | Uint8Array;
+  /** JSON. */
+  readonly body?: RequestBody;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** Throws undici's HeadersTimeoutError when the answer has not begun by then; 0 = no limit. */
@@ -66,8 +67,10 @@ export class KeptAliveServer {
         ...this.#headers,
         ...request.headers,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
+        // Parts don't say how long they are together, and without a length they would go in chunks.
+        ...(isParts(body) ? { "content-length": String(lengthOf(body)) } : {}),
       },
-      ...(body === undefined ? {} : { body }),
+      ...(body === undefined ? {} : { body: isParts(body) ? inOrder(body) : body }),
       ...(signal === undefined ? {} : { signal }),
       headersTimeout: request.headersWithinMs ?? 0,
     });
@@ -82,3 +85,15 @@ export class KeptAliveServer {
 }
 
 const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+const isParts = (body: RequestBody | undefined): body is readonly Uint8Array[] => Array.isArray(body);
+
+const lengthOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, part) => sum + part.length, 0);
+
+/** undici sends what any async iterable gives, at less cost than a stream; its types name streams alone. */
+function inOrder(parts: readonly Uint8Array[]): Readable {
+  const iterable = (async function* () {
+    yield* parts;
+  })();
+  return iterable as AsyncIterable<Uint8Array> as Readable;
+}

@@ -4,7 +4,7 @@ import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/p
 import { z } from "zod";
 import { headerSafe } from "../http/header-safe.ts";
 import type { HttpAnswer } from "../http/kept-alive-server.ts";
-import { promptBody } from "../http/prompt-body.ts";
+import { promptBody, type RequestBody } from "../http/prompt-body.ts";
 import type { ResilientCalls, Wait } from "../resilient/resilient-calls.ts";
 import { parseRetryAfter } from "../resilient/retry-after.ts";
 import type { Retry, Try } from "../resilient/retry-policy.ts";
@@ -54,7 +54,7 @@ export class TokenSampler implements Sampler {
 
   async #send(
     target: EndpointTarget,
-    body: Uint8Array,
+    body: RequestBody,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal | undefined,
     request: SampleRequest,

@@ -2,6 +2,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { FutureReply } from "@rolldeck/contracts/wire/tinker";
 import { z } from "zod";
+import type { RequestBody } from "../http/prompt-body.ts";
 import { pause } from "../resilient/deadline.ts";
 import type { Call, TinkerHttp } from "./http.ts";
 import { parseReply } from "./parse-reply.ts";
@@ -16,7 +17,7 @@ const MetadataOnly = z.object({ status: z.literal("complete_metadata") });
 export interface FutureCall {
   /** `/api/v1/optim_step` */
   readonly path: string;
-  readonly body: string | Uint8Array;
+  readonly body: RequestBody;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly outageMs: number;

@@ -11,6 +11,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { errors } from "undici";
 import { KeptAliveServer } from "../http/kept-alive-server.ts";
+import type { RequestBody } from "../http/prompt-body.ts";
 import { ResilientCalls } from "../resilient/resilient-calls.ts";
 import type { RetryPolicy, Try } from "../resilient/retry-policy.ts";
 import { type Answer, classify } from "./classify.ts";
@@ -28,7 +29,7 @@ export interface Call {
   /** From the root: `/api/v1/asample`. */
   readonly path: string;
   /** JSON, as text or as bytes. */
-  readonly body?: string | Uint8Array;
+  readonly body?: RequestBody;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   /** How long failures in a row are waited out, milliseconds; 0 = the first one is final. */

@@ -6,7 +6,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/ports/sampler";
 import { SampleReply } from "@rolldeck/contracts/wire/tinker";
 import { headerSafe } from "../http/header-safe.ts";
-import { promptBody } from "../http/prompt-body.ts";
+import { promptBody, type RequestBody } from "../http/prompt-body.ts";
 import type { TinkerDialect } from "./dialects.ts";
 import { awaitFuture } from "./future.ts";
 import type { TinkerHttp } from "./http.ts";
@@ -56,7 +56,7 @@ export class TinkerSampler implements Sampler {
   }
 }
 
-function sampleBody(request: SampleRequest, target: Readonly<Record<string, string | number>>): Uint8Array {
+function sampleBody(request: SampleRequest, target: Readonly<Record<string, string | number>>): RequestBody {
   const rest = JSON.stringify({
     num_samples: 1,
     sampling_params: {
