@@ -6,7 +6,8 @@
  * all stages and durable writes included; a run before it warms the process up.
  * `cpuMsPerTurn`: from all rollouts' second model call to all rollouts' 20th, so at contexts of about that length, first prompts not
  * among them. `peakMemoryMB`: peak resident memory with 512 rollouts at 32k tokens, over the same process idle before any run.
- * Flags: --rollouts <n> (512), --cpu-prof <folder> (profile of the worker).
+ * Flags: --rollouts <n> (512), --only <parts> (of throughput,2k,8k,32k; the others' numbers are null), --profile <file> (CPU profile
+ * of the worker).
  */
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,7 +42,11 @@ const limitMs = 240_000;
 export async function run(args: string[], progress: Progress) {
   const { values } = parseArgs({
     args,
-    options: { rollouts: { type: "string", default: "512" }, "cpu-prof": { type: "string" } },
+    options: {
+      rollouts: { type: "string", default: "512" },
+      only: { type: "string", default: ["throughput", ...Object.keys(prompts)].join(",") },
+      profile: { type: "string" },
+    },
   });
   const rollouts = Number(values.rollouts);
   const folder = await mkdtemp(path.join(tmpdir(), "rolldeck-agent-"));
@@ -49,29 +54,36 @@ export async function run(args: string[], progress: Progress) {
   await chmod(folder, 0o711);
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
-    const scene = await startScene(folder, { rollouts, profile: values["cpu-prof"], stops, progress });
-    return await measure(scene);
+    const scene = await startScene(folder, { rollouts, profile: values.profile, stops, progress });
+    return await measure(scene, values.only.split(","));
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
 }
 
-async function measure(scene: Scene) {
+async function measure(scene: Scene, parts: readonly string[]) {
   const { workerPid, progress, rollouts } = scene;
   const idleKb = await residentKb(workerPid);
-  await throughput(scene);
-  const turnsPerS = await throughput(scene);
-  progress(`${turnsPerS} turns a CPU second`);
-  const cpuMsPerTurn: Record<string, number> = {};
-  let peakKb = 0;
+  const turnsPerS = parts.includes("throughput") ? await warmThroughput(scene) : null;
+  const cpuMsPerTurn: Record<string, number | null> = {};
+  let peakMemoryMB: number | null = null;
   for (const [name, tokens] of Object.entries(prompts)) {
+    cpuMsPerTurn[name] = null;
+    if (!parts.includes(name)) continue;
     // Forget the peak of what came before.
     await writeFile(`/proc/${workerPid}/clear_refs`, "5");
     cpuMsPerTurn[name] = await costAt(scene, promptFor(tokens));
-    peakKb = await statusKb(workerPid, "VmHWM");
-    progress(`${name}: ${cpuMsPerTurn[name]} ms a turn, ${Math.round((peakKb - idleKb) / 1024)} MB over idle`);
+    peakMemoryMB = Math.round(((await statusKb(workerPid, "VmHWM")) - idleKb) / 1024);
+    progress(`${name}: ${cpuMsPerTurn[name]} ms a turn, at most ${peakMemoryMB} MB over idle`);
   }
-  return { turnsPerS, cpuMsPerTurn, peakMemoryMB: Math.round((peakKb - idleKb) / 1024), rollouts };
+  return { turnsPerS, cpuMsPerTurn, peakMemoryMB, rollouts };
+}
+
+async function warmThroughput(scene: Scene): Promise<number> {
+  await throughput(scene);
+  const turnsPerS = await throughput(scene);
+  scene.progress(`${turnsPerS} turns a CPU second`);
+  return turnsPerS;
 }
 
 /** Turns a CPU second over a whole run of evaluation rollouts. */
@@ -124,7 +136,7 @@ async function startScene(
     ROLLDECK_LOG_LEVEL: "warn",
     ROLLDECK_WORKER_CONCURRENCY: String(Math.max(512, rollouts)),
     ROLLDECK_BENCH_PROMPTS: [grownPrompt, ...Object.values(prompts).map(promptFor)].join(","),
-    ...(profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${path.resolve(profile)}` }),
+    ...(profile === undefined ? {} : { ROLLDECK_BENCH_PROFILE: path.resolve(profile) }),
   };
   const worker = await startNamed("e2e/bench/agent/bench-worker.ts", env, (line) => line === "worker started", options);
   progress("worker and server are up");
