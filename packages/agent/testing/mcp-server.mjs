@@ -52,12 +52,14 @@ async function serveHttp() {
       sessions.clear();
       return response.end();
     }
+    if (request.url === "/sessions") return response.end(String(sessions.size));
     const id = request.headers["mcp-session-id"];
     if (typeof id === "string" && !sessions.has(id)) return response.writeHead(404).end();
     let transport = sessions.get(id);
     if (transport === undefined) {
       transport = new StreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
+        onsessionclosed: (session) => void sessions.delete(session),
         onsessioninitialized: (session) => void sessions.set(session, transport),
       });
       await makeServer().connect(transport);

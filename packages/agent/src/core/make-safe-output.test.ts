@@ -162,6 +162,21 @@ describe("collected output", () => {
     );
   });
 
+  it("holds no more than its limits, whatever comes and in whatever pieces", () => {
+    const limits = { headBytes: 1000, tailBytes: 2000 };
+    const [large, small] = [new OutputCollector(limits), new OutputCollector(limits)];
+    const chunk = new Uint8Array(65_536).fill(0x61);
+    for (let n = 0; n < 3200; n++) large.push(chunk);
+    for (let n = 0; n < 300_000; n++) small.push("b");
+    for (const [collector, bytes] of [
+      [large, 209_715_200],
+      [small, 300_000],
+    ] as const) {
+      const { head, tail, gapBytes } = collector.collected();
+      expect([collector.bytes, head.length, tail.length, gapBytes]).toEqual([bytes, 1000, 2000, bytes - 3000]);
+    }
+  });
+
   it("reads eight-bit codes and broken characters in bytes", () => {
     const broken = Uint8Array.from([0x61, 0x9b, 0x33, 0x31, 0x6d, 0x62, 0xff, 0xf0, 0x9f, 0x99, 0x63, 0xc3, 0xa9]);
     expect(makeSafeOutput(collect([broken], 100, 100), 100)).toBe("ab\ufffd\ufffdc\u00e9");

@@ -4,7 +4,7 @@
  * again ever more seldom (at most once in `maxPauseMs`), and only by calls that need it; nothing runs on after `close`.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   CallToolResultSchema,
@@ -44,6 +44,7 @@ const maxPages = 20;
 const patienceMs = 2000;
 /** A server that let a call time out must answer a ping within this, or it is taken for dead. */
 const pingMs = 2000;
+const goodbyeMs = 2000;
 
 type Send<T> = (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<T>;
 
@@ -91,7 +92,7 @@ export class McpConnection {
     const client = this.#client;
     this.#client = null;
     // One that never came to be has nothing to close.
-    await client?.then((open) => open.close()).catch(this.#options.onTrouble);
+    await client?.then(end).catch(this.#options.onTrouble);
   }
 
   async #request<T>(send: Send<T>, limits: Limits, mayRepeat = true): Promise<T> {
@@ -195,6 +196,17 @@ export class McpConnection {
 
   #failure(code: string, what: string, cause?: unknown): BoundaryError {
     return new BoundaryError("tool", code, `the tool server ${this.#options.name} ${what}`, { cause });
+  }
+}
+
+/** A server over HTTP keeps our session until it is told, which it has a moment to hear. */
+async function end(client: Client): Promise<void> {
+  const { transport } = client;
+  try {
+    if (transport instanceof StreamableHTTPClientTransport)
+      await orAborted(transport.terminateSession(), AbortSignal.timeout(goodbyeMs));
+  } finally {
+    await client.close();
   }
 }
 

@@ -223,6 +223,18 @@ describe("a server over HTTP", () => {
     expect(await call(tools, "count")).toEqual({ output: "1" });
   });
 
+  test("a rollout's own session ends with it", async () => {
+    const { url } = await startHttp();
+    const { made } = start({ web: { url, perRollout: true } });
+    const sessions = async () => (await fetch(new URL("/sessions", url))).text();
+    const { tools, close } = await made.mount([{ server: "web", prefix: null, tools: null }], signal);
+    expect(await sessions()).toBe("0");
+    await call(tools, "count");
+    expect(await sessions()).toBe("1");
+    await close();
+    expect(await sessions()).toBe("0");
+  });
+
   test("one that dies in the middle of an answer ends the call at once; back again, it is used again", async () => {
     const { url } = await startHttp();
     const tools = await mounted(start({ web: { url } }).made, "web");
