@@ -9,6 +9,7 @@ import type { ChatCalls, ChatReply } from "./chat-calls.ts";
 import { chatMessages, chatTools } from "./chat-messages.ts";
 import type { ChatText } from "./chat-text.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { PromptCounts } from "./prompt-counts.ts";
 import { isLength } from "./token-answer.ts";
 
 export interface ChatSamplerOptions {
@@ -17,6 +18,8 @@ export interface ChatSamplerOptions {
   readonly model: string;
   readonly policyVersion: number;
   readonly chatText: ChatText;
+  /** Of all rollouts on this server. */
+  readonly counts: PromptCounts;
   /** Of the run's tokenizer. */
   readonly encoder: () => Promise<(text: string) => number[]>;
   readonly onWait?: (wait: Wait) => void;
@@ -59,7 +62,9 @@ export class ChatSampler implements Sampler {
   }
 
   #result(reply: ChatReply, tokens: readonly number[], request: SampleRequest): SampleResult {
-    const notes = notesOn(reply);
+    const { counts } = this.#options;
+    const cut = counts.see(request.affinityKey, request.prompt.length, reply.promptTokens);
+    const notes = cut === null ? notesOn(reply) : [cut, ...notesOn(reply)];
     const stopReason = stopReasonOf(reply, request.maxTokens);
     const [endOfTurn] = request.stopTokens;
     return {

@@ -1,5 +1,6 @@
 /** What a server may do to us, over real HTTP: fault classes LLM (31, 33), TC 9 (b) and 11, TOK 18, SEC 63. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
 import type { BoundaryError } from "@rolldeck/contracts/errors";
 import { fixedPrompt } from "@rolldeck/contracts/ports/sampler";
 import { afterEach, describe, expect, test } from "vitest";
@@ -272,7 +273,7 @@ describe("streams", () => {
   });
 
   test("fault 18: a stream that leaves out ids is marked; whole, the same answer is fine", async () => {
-    const ids = Array.from({ length: 12 }, (_, at) => at);
+    const ids = Array.from({ length: 12 }, (_, at) => 248 + at);
     const server = await serve(({ stream }) => ({
       tokens: stream ? ids.slice(0, 7) : ids,
       logprobs: ids.map(() => -0.5),
@@ -367,12 +368,13 @@ test("fault 63: a server that echoes the key, and an address with a password: ne
     for (const stream of [true, false]) {
       const { sample, waits } = connect(kind, [address], { keys: ["sk-canary-0001"], stream });
       const error = await failure(sample());
-      messages.push(String(error), String(error.cause), JSON.stringify(waits));
+      // As a log would write it, causes and all.
+      messages.push(inspect(error, { depth: 20, showHidden: true }), JSON.stringify(waits));
     }
   }
   await server.close();
   const gone = await failure(connect("openai-chat", [address], { keys: ["sk-canary-0001"], maxTries: 2 }).sample());
-  messages.push(String(gone), String((gone.cause as Error).message));
+  messages.push(inspect(gone, { depth: 20, showHidden: true }));
   expect(messages.join("\n")).toContain("[key]");
   expect(messages.join("\n")).not.toMatch(/canary/);
 });

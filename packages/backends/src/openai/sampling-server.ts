@@ -15,6 +15,7 @@ import type { ChatText } from "./chat-text.ts";
 import { type Endpoint, versionedUrl } from "./endpoint.ts";
 import { type EndpointTarget, endpointCalls, endpointSecrets, endpointTargets } from "./endpoint-target.ts";
 import { hideSecrets } from "./hide-secrets.ts";
+import { PromptCounts } from "./prompt-counts.ts";
 import { readRefusal } from "./read-refusal.ts";
 import { TokenSampler, unreachable } from "./token-sampler.ts";
 import { tokenWires } from "./token-wires.ts";
@@ -28,6 +29,9 @@ export interface SamplingServerOptions {
 
 const Models = z.object({ data: z.array(z.object({ id: z.string(), max_model_len: z.int().nullish() })) });
 
+/** Others' servers are not asked whether they are there more often than this: samples themselves show it. */
+const seenMs = 15_000;
+
 /** Opens nothing yet. */
 export function connectSamplingServer(options: SamplingServerOptions): StepBackend {
   const { endpoint } = options;
@@ -37,23 +41,30 @@ export function connectSamplingServer(options: SamplingServerOptions): StepBacke
   const calls = endpointCalls(endpoint, targets);
   const looks = endpointCalls(endpoint, probes);
   const secrets = endpointSecrets(endpoint);
+  const counts = new PromptCounts();
   const chat = wire === null ? new ChatCalls({ endpoint, calls, secrets }) : null;
   const sampler = (model: string, policyVersion: number, onWait?: (wait: Wait) => void): Sampler => {
     const shared = { model: endpoint.model ?? model, policyVersion, ...(onWait ? { onWait } : {}) };
     if (wire !== null) return new TokenSampler({ ...shared, wire, calls, secrets, stream: endpoint.stream ?? false });
     if (chat === null) throw new RangeError("no wire");
     const encoder = () => options.encoder(model);
-    return new ChatSampler({ ...shared, endpoint, chat, encoder, chatText: options.chatText });
+    return new ChatSampler({ ...shared, endpoint, chat, counts, encoder, chatText: options.chatText });
+  };
+  let seen: { readonly info: BackendInfo; readonly atMs: number } | null = null;
+  const lookNow = async (signal: AbortSignal | undefined): Promise<BackendInfo> => {
+    const info = await looks.call({
+      affinityKey: "",
+      ...(signal ? { signal } : {}),
+      probe: true,
+      policy: { maxTries: targets.length, tryMs: 10_000 },
+      attempt: (target, trySignal) => look(endpoint, target, trySignal, secrets),
+    });
+    seen = { info, atMs: performance.now() };
+    return info;
   };
   return {
     info: (signal) =>
-      looks.call({
-        affinityKey: "",
-        ...(signal ? { signal } : {}),
-        probe: true,
-        policy: { maxTries: targets.length, tryMs: 10_000 },
-        attempt: (target, trySignal) => look(endpoint, target, trySignal, secrets),
-      }),
+      seen !== null && performance.now() - seen.atMs < seenMs ? Promise.resolve(seen.info) : lookNow(signal),
     createModel: ({ baseModel }) => Promise.resolve(servedModel(baseModel)),
     adoptModel: ({ modelId }) => servedModel(modelId),
     sampler: ({ samplingSessionId, policyVersion, onWait }) => sampler(samplingSessionId, policyVersion ?? 0, onWait),

@@ -80,6 +80,11 @@ describe("fault 9: an answer cut by its limit", () => {
     expect(judge({ finishReason: "stop" }, asked).stopReason).toBe("stop");
     expect(judge({ tokens: [10, 11, 12, 13], finishReason: "stop" }, asked).stopReason).toBe("length");
   });
+  test("a server that stops at an end token of its own is noted", () => {
+    expect(judge({ tokens: [10, 11, 12] }).notes).toMatchObject([
+      { kind: "truncated", message: expect.stringContaining("12") },
+    ]);
+  });
   test("an unknown reason is noted, not swallowed", () => {
     expect(judge({ finishReason: "content_filter" }).notes).toMatchObject([{ kind: "usage" }]);
     expect(judge({ finishReason: null }).notes).toMatchObject([{ kind: "usage" }]);

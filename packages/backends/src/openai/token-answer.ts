@@ -38,10 +38,13 @@ export function tokenSample(
   if (tokens.length === 0) throw new BoundaryError("model-server", "unusable_sample", `${what}: no token was sampled`);
   const doubts = [...countDoubts(answer, tokens), ...reasonDoubts(answer.finishReason)];
   const logprobs = certainLogprobs(answer, tokens);
-  const notes = [...doubts, ...logprobs.doubts, ...promptDoubts(answer, request)];
+  const incomplete = doubts.some((found) => found.incomplete);
+  // Where ids are missing, the last one is not the end.
+  const ends = incomplete ? [] : endDoubts(answer, tokens, request);
+  const notes = [...doubts, ...logprobs.doubts, ...promptDoubts(answer, request), ...ends];
   return {
     tokens,
-    logprobs: doubts.some(({ incomplete }) => incomplete) ? null : logprobs.values,
+    logprobs: incomplete ? null : logprobs.values,
     stopReason: stopReason(answer, tokens, request),
     policyVersion,
     cacheHitTokens: answer.cachedTokens ?? 0,
@@ -84,6 +87,13 @@ function promptDoubts({ promptTokens, samePrompt }: TokenAnswer, { prompt }: Sam
     return [doubt("drift", `${prompt.length} prompt tokens were sent and the server counts ${promptTokens}`)];
   }
   return samePrompt === false ? [doubt("drift", "the server saw other prompt ids than were sent")] : [];
+}
+
+/** A server may have end tokens of its own; to whoever asked, such a sample has no end. */
+function endDoubts({ finishReason }: TokenAnswer, tokens: readonly number[], request: SampleRequest): Doubt[] {
+  const last = tokens.at(-1) ?? -1;
+  if (isLength(finishReason) || tokens.length >= request.maxTokens || request.stopTokens.includes(last)) return [];
+  return [doubt("truncated", `the server stopped after token ${last}, which is no end token of this model's template`)];
 }
 
 const knownReasons: ReadonlySet<string> = new Set([
