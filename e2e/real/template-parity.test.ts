@@ -9,6 +9,7 @@ import { conversations, texts, tools } from "@rolldeck/agent/testing/conversatio
 import { namedTemplate, tokenizerFolders } from "@rolldeck/agent/testing/tokenizer-folders";
 import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import { JsonObject } from "@rolldeck/contracts/segments";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -57,6 +58,7 @@ const expressions = [
   "m.reasoning_content is defined and m.reasoning_content",
   "loop.index0 ~ loop.first ~ loop.last ~ loop.revindex",
   "(messages | selectattr('role', 'equalto', 'user') | list | length)",
+  "(messages | selectattr('tool_calls', 'undefined') | list | length) ~ (messages | rejectattr('name') | list | length)",
   "(messages | map(attribute='role') | join(','))",
   "'%s' | trim",
 ];
@@ -74,7 +76,59 @@ const strange = fc.sample(
   { numRuns: 150, seed: 11 },
 );
 /** What Python takes for a lone surrogate it can't encode; special tokens in content are ours to write as text. */
-const allTexts = [...texts, ...strange].filter((content) => !/\p{Surrogate}/u.test(content));
+const isSound = (written: string) => !/\p{Surrogate}/u.test(written);
+const allTexts = [...texts, ...strange].filter(isSound);
+
+/** Conversations that no one thought of: any order of answers, calls, results and hints that follows a question. */
+const content = fc.oneof(fc.constantFrom(...texts), fc.string({ unit: "grapheme", maxLength: 20 }).filter(isSound));
+const callId = (at: number) => `c${String(at).padStart(8, "0")}`;
+const exchange = fc.record({
+  answer: content,
+  reasoning: fc.option(content, { nil: undefined }),
+  calls: fc.array(
+    fc.dictionary(fc.constantFrom("key", "count", "é", "deep"), fc.jsonValue({ maxDepth: 2, noNegativeZero: true }), {
+      noNullPrototype: true,
+    }),
+    { maxLength: 2 },
+  ),
+  results: fc.array(content, { minLength: 2, maxLength: 2 }),
+  next: fc.option(content, { nil: undefined }),
+});
+const strangeConversations = fc
+  .sample(
+    fc.record({
+      system: fc.option(content),
+      question: content,
+      exchanges: fc.array(exchange, { minLength: 1, maxLength: 4 }),
+    }),
+    {
+      numRuns: 40,
+      seed: 12,
+    },
+  )
+  .map(({ system, question, exchanges }): ChatMessage[] => [
+    ...(system === null ? [] : [{ role: "system" as const, content: system }]),
+    { role: "user", content: question },
+    ...exchanges.flatMap(({ answer, reasoning, calls, results, next }): ChatMessage[] => [
+      {
+        role: "assistant",
+        content: answer,
+        reasoning,
+        toolCalls: calls.map((call, at) => ({ id: callId(at), name: "get", arguments: JsonObject.parse(call) })),
+      },
+      ...calls.map((_, at) => ({
+        role: "tool" as const,
+        content: results[at] ?? "",
+        toolCallId: callId(at),
+        name: "get",
+      })),
+      ...(next === undefined ? [] : [{ role: "user" as const, content: next }]),
+    ]),
+  ]);
+const allConversations: [string, readonly ChatMessage[]][] = [
+  ...Object.entries(conversations),
+  ...strangeConversations.map((messages, at): [string, ChatMessage[]] => [`strange${at}`, messages]),
+];
 
 const Answer = z.object({
   cases: z.array(z.array(z.int()).nullable()),
@@ -83,8 +137,12 @@ const Answer = z.object({
 const tokenizers = new Map<(typeof subjects)[number], Tokenizer>();
 let answer: z.infer<typeof Answer>;
 
+/** What Python calls printable depends on its version of Unicode. */
+const isOld = (messages: readonly ChatMessage[]) => !/[^\0-\u02ff]/.test(JSON.stringify(messages));
+const conversationsOf = ({ template }: (typeof subjects)[number]) =>
+  allConversations.filter(([name, messages]) => template !== "everything" || name in conversations || isOld(messages));
 const situations = subjects.flatMap((subject) =>
-  Object.entries(conversations).flatMap(([name, messages]) =>
+  conversationsOf(subject).flatMap(([name, messages]) =>
     [false, true].flatMap((withTools) =>
       [false, true].map((generationPrompt) => ({ subject, name, messages, withTools, generationPrompt })),
     ),
@@ -95,12 +153,16 @@ const situations = subjects.flatMap((subject) =>
 const openAiMessage = ({ role, content, reasoning, toolCalls, toolCallId, name }: ChatMessage) => ({
   role,
   content,
-  reasoning_content: reasoning,
-  tool_calls: toolCalls?.map((call) => ({
-    id: call.id,
-    type: "function",
-    function: { name: call.name, arguments: call.arguments },
-  })),
+  // Fault 11: what is empty is left out.
+  reasoning_content: reasoning === "" ? undefined : reasoning,
+  tool_calls:
+    toolCalls?.length === 0
+      ? undefined
+      : toolCalls?.map((call) => ({
+          id: call.id,
+          type: "function",
+          function: { name: call.name, arguments: call.arguments },
+        })),
   tool_call_id: toolCallId,
   name,
 });

@@ -48,6 +48,8 @@ const functions = {
   "python equal": python.equal,
   "python unequal": (one: unknown, other: unknown) => !python.equal(one, other),
   "python length": python.length,
+  "python selectattr": (items: unknown, ...given: unknown[]) => python.selectByAttribute(items, given, true),
+  "python rejectattr": (items: unknown, ...given: unknown[]) => python.selectByAttribute(items, given, false),
   "python tojson": (value: unknown, ...options: unknown[]) => python.toJson(value, jsonStyle(options)),
 };
 
@@ -111,6 +113,8 @@ const filters: Readonly<Record<string, keyof typeof functions>> = {
   string: "python str",
   length: "python length",
   count: "python length",
+  selectattr: "python selectattr",
+  rejectattr: "python rejectattr",
 };
 const methods: Readonly<Record<string, keyof typeof functions>> = {
   strip: "python strip",

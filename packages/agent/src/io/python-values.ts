@@ -116,6 +116,50 @@ export function length(value: unknown): number {
   throw new RangeError("length needs a string, a list or a map");
 }
 
+/** Jinja's tests by name, of an attribute that may be missing. */
+const tests: Readonly<Record<string, (value: unknown, other: unknown) => boolean>> = {
+  defined: (value) => value !== undefined,
+  undefined: (value) => value === undefined,
+  none: (value) => value === null,
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  boolean: (value) => typeof value === "boolean",
+  mapping: (value) => value instanceof Map,
+  true: (value) => value === true,
+  false: (value) => value === false,
+  equalto: equal,
+  eq: equal,
+  "==": equal,
+  ne: (value, other) => !equal(value, other),
+  "!=": (value, other) => !equal(value, other),
+  in: (value, list) => Array.isArray(list) && list.some((item) => equal(item, value)),
+};
+
+const isTrue = (value: unknown): boolean =>
+  value instanceof Map || Array.isArray(value) ? length(value) > 0 : Boolean(value);
+
+/**
+ * `selectattr` (keep) and `rejectattr`: without a test, by truth. The items come back as plain values.
+ * @throws RangeError for what is no list of maps, and for an unknown test
+ */
+export function selectByAttribute(items: unknown, [name, test, other]: readonly unknown[], keep: boolean): unknown[] {
+  if (!Array.isArray(items) || typeof name !== "string") throw new RangeError("selectattr needs a list and a name");
+  const passes = test === undefined ? isTrue : tests[String(test)];
+  if (passes === undefined) throw new RangeError(`there is no test ${String(test)}`);
+  const kept = items.filter((item) => {
+    const map = unwrap(item);
+    const value = map instanceof Map ? unwrap(map.get(name)) : undefined;
+    return passes(value, other) === keep;
+  });
+  return kept.map(plainValue);
+}
+
+function plainValue(value: unknown): unknown {
+  const plain = unwrap(value);
+  if (Array.isArray(plain)) return plain.map(plainValue);
+  return plain instanceof Map ? Object.fromEntries([...plain].map(([key, item]) => [key, plainValue(item)])) : plain;
+}
+
 export interface JsonStyle {
   readonly ensureAscii: boolean;
   readonly indent: number | null;

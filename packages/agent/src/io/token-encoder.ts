@@ -7,13 +7,21 @@
  */
 import { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { z } from "zod";
 import type { ModelFiles } from "./model-files.ts";
+import { UnigramSegmenter } from "./unigram-segmenter.ts";
 
 /** Half a surrogate pair: no well-formed text holds one, so content can't write it. */
 const guard = "\ud800";
 const guards = /\ud800(?![\udc00-\udfff])/g;
 /** Stands for whatever was before the text; two, for one is the first half of some real characters. */
 const anchor = guard + guard;
+
+const Unigram = z.looseObject({
+  type: z.literal("Unigram"),
+  vocab: z.array(z.tuple([z.string(), z.number()])),
+  byte_fallback: z.boolean().nullish(),
+});
 
 interface Special {
   readonly id: number;
@@ -32,10 +40,9 @@ export class TokenEncoder {
   /** Where any special token's text begins. */
   readonly #spelled: RegExp | null;
   readonly #written: RegExp | null;
-  /** A unigram vocabulary that writes unknown characters as bytes, which the library does for BPE alone. */
-  readonly #fallsBack: boolean;
 
-  constructor({ tokenizer, config }: Pick<ModelFiles, "tokenizer" | "config">) {
+  constructor({ tokenizer: file, config }: Pick<ModelFiles, "tokenizer" | "config">) {
+    const tokenizer = { ...file, pre_tokenizer: withWordSplits(file.pre_tokenizer) };
     this.full = new Encoder(tokenizer, config);
     const before = { id: this.full.model?.vocab.length ?? 0, content: anchor, special: true, normalized: false };
     const ordinary = tokenizer.added_tokens.filter((token) => !token.special);
@@ -46,9 +53,11 @@ export class TokenEncoder {
     );
     // The vocabulary is large: both share one.
     this.#plain.model = this.full.model;
-    this.#fallsBack = tokenizer.model.type === "Unigram" && tokenizer.model.byte_fallback === true;
-    // Unknown characters in a row must stay apart until they are written as bytes.
-    if (this.#fallsBack && this.full.model !== null) this.full.model.fuse_unk = false;
+    const unigram = Unigram.safeParse(tokenizer.model).data;
+    if (unigram !== undefined && this.full.model !== null) {
+      const segmenter = new UnigramSegmenter(unigram.vocab, unigram.byte_fallback === true);
+      this.full.model.encode = (words) => words.flatMap((word) => segmenter.segment(word));
+    }
     const specials = tokenizer.added_tokens.filter(({ special, content }) => special && content !== "");
     this.#specials = new Map(
       specials.map(({ id, content, lstrip, rstrip }) => [
@@ -61,7 +70,7 @@ export class TokenEncoder {
     this.#specialIds = new Set(specials.map(({ id }) => id).filter((id) => id !== unknown));
     const any = [...this.#specials.keys()]
       .sort((a, b) => b.length - a.length)
-      .map((content) => content.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"))
+      .map(literal)
       .join("|");
     this.#spelled = any === "" ? null : new RegExp(`(?=${any})`, "g");
     this.#written = any === "" ? null : new RegExp(`(?<!${guard})(?:${any})`, "g");
@@ -119,20 +128,9 @@ export class TokenEncoder {
     return letters.flatMap((letter) => this.#idsOf(this.#plain, anchor + letter).slice(1));
   }
 
-  #bytesFor(id: number, token: string): number[] {
-    const { model } = this.full;
-    if (id !== model?.unk_token_id || token === model.unk_token) return [id];
-    const bytes = [...new TextEncoder().encode(token)].map((byte) => byte.toString(16).toUpperCase().padStart(2, "0"));
-    const known = bytes.flatMap((byte) => this.full.token_to_id(`<0x${byte}>`) ?? []);
-    return known.length === bytes.length ? known : [id];
-  }
-
   /** @throws BoundaryError for text that the vocabulary can't write */
   #idsOf(encoder: Encoder, text: string): number[] {
-    const encoded = encoder.encode(text, { add_special_tokens: false });
-    const ids = this.#fallsBack
-      ? encoded.ids.flatMap((id, at) => this.#bytesFor(id, encoded.tokens[at] ?? ""))
-      : encoded.ids;
+    const { ids } = encoder.encode(text, { add_special_tokens: false });
     if (ids.some((id) => id === undefined))
       throw new BoundaryError(
         "infrastructure",
@@ -142,6 +140,27 @@ export class TokenEncoder {
     return ids;
   }
 }
+
+interface PreTokenizer {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
+const isPreTokenizer = (value: unknown): value is PreTokenizer =>
+  typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
+
+/** Metaspace also splits before every space mark unless it is told not to; the library only writes the marks. */
+function withWordSplits(step: unknown): unknown {
+  if (!isPreTokenizer(step)) return step;
+  if (step.type === "Sequence" && Array.isArray(step.pretokenizers))
+    return { ...step, pretokenizers: step.pretokenizers.map(withWordSplits) };
+  if (step.type !== "Metaspace" || step.split === false) return step;
+  const mark = literal(typeof step.replacement === "string" ? step.replacement : "\u2581");
+  const words = { type: "Split", pattern: { Regex: `${mark}[^${mark}]*` }, behavior: "Isolated", invert: false };
+  return { type: "Sequence", pretokenizers: [step, words] };
+}
+
+/** The text as part of a regular expression. */
+const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 /** Text without half surrogates, which are no characters. */
 const wellFormed = (text: string): string =>
