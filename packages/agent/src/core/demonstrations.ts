@@ -11,6 +11,7 @@ import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { toolCallId } from "./answer-turn.ts";
 import { makeSafeOutput } from "./make-safe-output.ts";
 import { firstPrompt, observationTokens } from "./render-conversation.ts";
+import { calledTokens } from "./template-tools.ts";
 
 export interface DemonstrationFormat {
   readonly tokenizer: Tokenizer;
@@ -30,7 +31,11 @@ export interface DemonstrationTokens {
 export function callTokens(
   { tokenizer, dialect }: DemonstrationFormat,
   calls: Demonstration["turns"][number]["calls"],
+  turn = 0,
 ): number[] {
+  const named = calls.map((call, index) => ({ id: toolCallId(turn, index), ...call }));
+  const written = calls.length === 0 ? null : calledTokens(tokenizer, dialect, named);
+  if (written !== null) return written;
   const [end] = tokenizer.stopTokens;
   if (end === undefined) throw new RangeError("the tokenizer has no end token");
   return [...tokenizer.encode(dialect.renderCalls(calls)), end];
@@ -45,7 +50,7 @@ export function demonstrationRows(demonstration: Demonstration, format: Demonstr
   for (const [place, turn] of demonstration.turns.entries()) {
     const row = rows.at(-1);
     if (row === undefined) break;
-    append(row, callTokens(format, turn.calls), 1);
+    append(row, callTokens(format, turn.calls, place), 1);
     if (turn.restart !== undefined) rows.push(openRow(turn.restart, format));
     else if (turn.outputs.length > 0) append(row, resultTokens(turn, place, format), 0);
   }

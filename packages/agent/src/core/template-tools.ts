@@ -45,6 +45,24 @@ function tryTool(tokenizer: Tokenizer, dialect: Dialect): boolean {
   }
 }
 
+/**
+ * An answer that makes these calls, as the template writes it: with the family's own marks, which text can't spell, and the end
+ * token. Null where the dialect writes calls.
+ */
+export function calledTokens(
+  tokenizer: Tokenizer,
+  dialect: Dialect,
+  calls: NonNullable<ChatMessage["toolCalls"]>,
+): number[] | null {
+  if (!describesTools(tokenizer, dialect)) return null;
+  const prompt = tokenizer.render([question], { generationPrompt: true });
+  const called: ChatMessage = { role: "assistant", content: "", toolCalls: calls };
+  const whole = tokenizer.render([question, called], { generationPrompt: false });
+  const end = whole.findIndex((token, at) => at >= prompt.length && tokenizer.stopTokens.includes(token));
+  const begins = prompt.every((token, at) => token === whole[at]);
+  return begins && end !== -1 ? whole.slice(prompt.length, end + 1) : null;
+}
+
 /** Up to the first end token. */
 function turnText(tokenizer: Tokenizer, tokens: readonly number[]): string {
   const end = tokens.findIndex((token) => tokenizer.stopTokens.includes(token));
