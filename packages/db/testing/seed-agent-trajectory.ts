@@ -17,7 +17,7 @@ export interface ScriptedCall {
   readonly output?: string;
   readonly error?: { readonly code: string; readonly message: string };
   readonly wholeBytes?: number;
-  /** Kept in full as an artifact `output`. */
+  /** Kept in full as an artifact `output.txt`. */
   readonly artifact?: string;
 }
 export interface ScriptedTurn {
@@ -138,11 +138,11 @@ async function insertCalls(
       ],
     );
     if (call.artifact === undefined) continue;
-    const content = gzipSync(call.artifact);
+    const bytes = Buffer.byteLength(call.artifact);
     await pool.query(
       `insert into artifacts (rollout_id, attempt, turn, index, name, media_type, bytes, stored_bytes, content)
-       values ($1, 1, $2, $3, 'output', 'text/plain; charset=utf-8', $4, $5, $6)`,
-      [rolloutId, number, index, Buffer.byteLength(call.artifact), content.length, content],
+       values ($1, 1, $2, $3, 'output.txt', 'text/plain; charset=utf-8', $4, $5, $6)`,
+      [rolloutId, number, index, bytes, bytes, gzipSync(call.artifact)],
     );
   }
 }

@@ -85,7 +85,7 @@ export const TextPreview = z.object({ text: z.string(), cutCharacters: z.int() }
 export const CallArtifact = z.object({
   name: z.string(),
   mediaType: z.string(),
-  /** Of the whole; `storedBytes` of what is kept of it, compressed. */
+  /** Of the whole; `storedBytes` of what is kept of it, which is less where the whole was too large. */
   bytes: z.number(),
   storedBytes: z.number(),
 });

@@ -215,7 +215,7 @@ describe("a rollout whose tools change its context", () => {
     expect(turns[0]?.notes).toEqual([{ kind: "repair", message: "a quote was added" }]);
     expect(turns[0]?.calls[0]).toMatchObject({
       wholeBytes: 3_000_000_000,
-      artifacts: [{ name: "output", mediaType: "text/plain; charset=utf-8", bytes: 9 }],
+      artifacts: [{ name: "output.txt", mediaType: "text/plain; charset=utf-8", bytes: 9 }],
     });
     expect(turns[0]?.calls[1]).toMatchObject({ wholeBytes: null, artifacts: [] });
   });

@@ -82,7 +82,8 @@ function Whole({ call, artifactHref }: { call: Call; artifactHref(name: string):
           className="text-accent-text hover:underline"
           onClick={(event) => event.stopPropagation()}
         >
-          {artifact.name === "output" ? "full output" : artifact.name} ({formatBytes(artifact.bytes)})
+          {artifact.name === "output.txt" ? "full output" : artifact.name} ({formatBytes(artifact.bytes)}
+          {artifact.storedBytes < artifact.bytes && `, ${formatBytes(artifact.storedBytes)} of it kept`})
         </a>
       ))}
     </span>
