@@ -51,6 +51,13 @@ describe("local_search", () => {
     expect((await search("首都", { corpus: documents })).output).toBe("[c] 東京は日本の首都です。");
     expect((await search("zürich", { corpus: documents })).output).toBe("[4] Zürich lies in Switzerland 🏔️");
   });
+  test("a document that is called so comes before those that mention it", async () => {
+    const mentions = [
+      { id: "x", title: "Bern", text: "Seat of Rome" },
+      { id: "y", title: "Rome", text: "Old city here" },
+    ];
+    expect((await search("rome", { corpus: mentions, topK: 1 })).output).toBe("[y] Rome: Old city here");
+  });
   test("nothing found is an answer; a query without words is told so", async () => {
     expect(await search("xyz", { corpus: documents })).toEqual({ output: "no results" });
     expect(await search("xyz", { corpus: [] })).toEqual({ output: "no results" });

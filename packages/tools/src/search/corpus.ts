@@ -1,4 +1,4 @@
-/** Documents with their index. The title counts as part of the text. */
+/** Documents with their index. Words of the title count twice: a document is first of all about what it is called. */
 import { z } from "zod";
 import { Bm25Builder, type Bm25Index } from "./bm25-index.ts";
 
@@ -24,7 +24,9 @@ export class CorpusBuilder {
 
   add(document: CorpusDocument): void {
     this.#documents.push(document);
-    this.#index.add(document.title === undefined ? document.text : `${document.title}\n${document.text}`);
+    this.#index.add(
+      document.title === undefined ? document.text : `${document.title}\n${document.title}\n${document.text}`,
+    );
   }
 
   done(): Corpus {

@@ -1,14 +1,14 @@
 /**
- * Instances without end: what is the code of a name's place? Eight of a world's hundred chains are asked for, then comes the
- * next world. With the tool off the corpus is empty and every search answers that there is nothing.
+ * Instances without end: what is the code of a name's place? Eight of a world's names are asked for, then comes the next
+ * world. With the tool off the corpus is empty and every search answers that there is nothing.
  */
 import type { Split, TaskInstance } from "@rolldeck/contracts/ports/task";
 import { z } from "zod";
 import { type SearchChain, type SearchWorld, searchWorld } from "./world.ts";
 
 export const askedPerWorld = 8;
-/** Documents of one search: a place is in two, its name's and its own. */
-export const topK = 2;
+/** Documents of one search: a place's own comes before those of the names that are in it. */
+export const topK = 1;
 export const snippetCharacters = 100;
 
 export const SearchSmallOptions = z.object({

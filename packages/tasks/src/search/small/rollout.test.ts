@@ -23,8 +23,8 @@ const play = (task: Task, index: number, policy: (prompt: string) => string): Pr
 /** Looks for what stands behind the last thing looked for, and answers once that is a code. */
 function follows(prompt: string): string {
   const asked = [...prompt.matchAll(/query="(\w+)"/g)].at(-1)?.[1];
-  const name = /find (\w\w)/.exec(prompt)?.[1] ?? "";
-  const found = asked === undefined ? name : new RegExp(`${asked}:(\\w\\w)`).exec(prompt)?.[1];
+  const name = /find (\w+)/.exec(prompt)?.[1] ?? "";
+  const found = asked === undefined ? name : new RegExp(`${asked}: (\\w)`).exec(prompt)?.[1];
   return /^\d/.test(found ?? "") ? `[finish(answer="${found}")]` : `[local_search(query="${found ?? "?"}")]`;
 }
 
@@ -55,7 +55,7 @@ describe("a rollout of the small search", () => {
 });
 
 test("a demonstration's tokens are a rollout's: format, results and specials as loop and tool make them", () => {
-  const [complete] = searchSmallDemonstrations(3, 1);
+  const complete = searchSmallDemonstrations(3, 15).find(({ turns }) => turns.length === 3);
   if (!complete) throw new Error("no demonstration");
   const rows = demonstrationRows(complete, {
     tokenizer,

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { searchSmallDemonstrations } from "./demonstrations.ts";
 import { askedChain, askedPerWorld } from "./instances.ts";
 import { searchSmall } from "./task.ts";
-import { chainsPerWorld, searchWorld, splitOf } from "./world.ts";
+import { namesPerWorld, searchWorld, splitOf } from "./world.ts";
 
 const split = fc.constantFrom<Split>("train", "evaluate");
 const index = fc.integer({ min: 0, max: 2 ** 31 - 1 });
@@ -27,17 +27,17 @@ const finished = (finalAnswer: string | null): FinishedRollout => ({
 const scene = { signal: new AbortController().signal, judge: null };
 
 describe("worlds", () => {
-  test("are 200 documents of 200 different pairs of letters, the same whenever and wherever they are made", () => {
+  test("are 200 documents on 174 names and 26 places, the same whenever and wherever they are made", () => {
     fc.assert(
       fc.property(split, index, (s, number) => {
         const { chains, documents } = searchWorld(s, number);
         expect(searchWorld(s, number)).toEqual({ chains, documents });
-        expect(chains).toHaveLength(chainsPerWorld);
+        expect(chains).toHaveLength(namesPerWorld);
         expect(documents).toHaveLength(200);
-        expect(new Set(chains.flatMap(({ name, place }) => [name, place.toLowerCase()])).size).toBe(200);
+        expect(new Set(documents.map(({ title }) => title.toLowerCase())).size).toBe(200);
         expect(new Set(documents.map(({ id }) => id)).size).toBe(200);
         for (const { name, place, code } of chains) {
-          expect(`${name} ${place} ${code}`).toMatch(/^[a-m][n-z] [N-Z][A-M] [0-9]{2}$/);
+          expect(`${name} ${place} ${code}`).toMatch(/^[a-n][m-z] [A-Z] [0-9]$/);
         }
       }),
       { numRuns: 20 },
@@ -45,28 +45,27 @@ describe("worlds", () => {
     // Fixed for good: a stored run's instances must not change under it.
     expect(askedChain("train", 0).chain).toMatchInlineSnapshot(`
       {
-        "code": "08",
-        "name": "mu",
-        "place": "TB",
+        "code": "8",
+        "name": "jy",
+        "place": "C",
       }
     `);
     expect(askedChain("evaluate", 255).chain).toMatchInlineSnapshot(`
       {
-        "code": "65",
-        "name": "ms",
-        "place": "ZG",
+        "code": "4",
+        "name": "nq",
+        "place": "X",
       }
     `);
   });
 
-  test("no document of a world holds both a name and its code", () => {
+  test("no document of a world holds both a name and a code, and each chain is told by two", () => {
     const { chains, documents } = searchWorld("train", 3);
+    const facts = documents.map(({ title, text }) => `${title}: ${text}`);
+    expect(facts.filter((fact) => /[a-z]{2}/.test(fact) && /[0-9]/.test(fact))).toEqual([]);
     for (const { name, place, code } of chains) {
-      expect(documents.filter(({ text }) => text.includes(name)).map(({ text }) => text)).not.toContain(
-        `${name}:${code}`,
-      );
-      expect(documents.some(({ text }) => text === `${name}:${place}`)).toBe(true);
-      expect(documents.some(({ text }) => text === `${place}:${code}`)).toBe(true);
+      expect(facts).toContain(`${name}: ${place}`);
+      expect(facts).toContain(`${place}: ${code}`);
     }
   });
 
@@ -79,14 +78,12 @@ describe("worlds", () => {
     );
   });
 
-  test("codes are spread evenly, so that guessing pays about 1 %", () => {
-    const codes = Array.from({ length: 200 }, (_, n) =>
-      searchWorld("evaluate", n).chains.map(({ code }) => code),
-    ).flat();
-    const counts = new Map<string, number>();
-    for (const code of codes) counts.set(code, (counts.get(code) ?? 0) + 1);
-    expect(counts.size).toBe(100);
-    expect(Math.max(...counts.values()) / codes.length).toBeLessThan(0.015);
+  test("codes are spread evenly, so that guessing pays about 10 %", () => {
+    const codes = Array.from({ length: 4000 }, (_, i) => askedChain("evaluate", i).chain.code);
+    for (let digit = 0; digit <= 9; digit++) {
+      const share = codes.filter((code) => code === String(digit)).length / codes.length;
+      expect(Math.abs(share - 0.1)).toBeLessThan(0.025);
+    }
   });
 });
 
@@ -96,9 +93,8 @@ describe("instances", () => {
       fc.asyncProperty(split, index, async (s, i) => {
         const { name, place, code } = askedChain(s, i).chain;
         const at = { split: s, index: i };
-        expect(await searched(searchSmall, at, name)).toMatch(new RegExp(`^\\[\\w+\\] ${name}:${place}$`));
-        const lines = (await searched(searchSmall, at, place)).split("\n").map((line) => line.replace(/^\[\w+\] /, ""));
-        expect(lines.sort()).toEqual([`${name}:${place}`, `${place}:${code}`].sort());
+        expect(await searched(searchSmall, at, name)).toMatch(new RegExp(`^\\[[a-z]{2}\\] ${name}: ${place}$`));
+        expect(await searched(searchSmall, at, place)).toMatch(new RegExp(`^\\[[a-z]{2}\\] ${place}: ${code}$`));
         const verdict = await searchSmall.verify(searchSmall.instance(s, i), finished(code), scene);
         expect(verdict).toEqual({ reward: 1, success: true, parts: { answer: 1 }, notes: null });
       }),
@@ -143,7 +139,8 @@ describe("verifier", () => {
   test("a wrong answer, a place or none earns 0 and says what it was", async () => {
     const { place, code } = askedChain("train", 1).chain;
     const instance = searchSmall.instance("train", 1);
-    for (const answer of [place, null, "", `${code}${code}`, "constructor"]) {
+    const other = code === "0" ? "1" : "0";
+    for (const answer of [place, other, null, "", `${code}${code}`, "constructor"]) {
       const verdict = await searchSmall.verify(instance, finished(answer), scene);
       expect(verdict).toMatchObject({ reward: 0, success: false, parts: { answer: 0 } });
       expect(verdict.notes).toContain(code);
@@ -162,15 +159,21 @@ describe("demonstrations", () => {
     expect(searchSmallDemonstrations(7, 25).slice(0, 12)).toEqual(searchSmallDemonstrations(7, 12));
   });
 
-  test("three in ten reach the code; the others answer the place they saw", () => {
-    const demonstrations = searchSmallDemonstrations(1, 100);
+  test("asked for a name, three in ten reach the code and the others answer the place they saw; a third ask for a place", () => {
+    const demonstrations = searchSmallDemonstrations(1, 150);
+    const asked = demonstrations.map(({ messages }) => messages[0]?.content ?? "");
     const answers = demonstrations.map(({ turns }) => String(turns.at(-1)?.calls[0]?.arguments.answer));
-    expect(answers.filter((answer) => /^[0-9]{2}$/.test(answer))).toHaveLength(30);
-    for (const [at, { turns, messages }] of demonstrations.entries()) {
+    expect(asked.filter((question) => /^find [A-Z]$/.test(question))).toHaveLength(50);
+    expect(answers.filter((answer, at) => /^[0-9]$/.test(answer) && /find [a-z]/.test(asked[at] ?? ""))).toHaveLength(
+      30,
+    );
+    for (const [at, { turns }] of demonstrations.entries()) {
       const searches = turns.slice(0, -1);
-      expect(messages[0]?.content).toBe(`find ${searches[0]?.calls[0]?.arguments.query}`);
-      const last = searches.at(-1);
-      expect(last?.outputs[0]).toContain(`${last?.calls[0]?.arguments.query}:${answers[at]}`);
+      expect(asked[at]).toBe(`find ${searches[0]?.calls[0]?.arguments.query}`);
+      for (const [n, { outputs }] of searches.entries()) {
+        const next = searches[n + 1]?.calls[0]?.arguments.query ?? answers[at];
+        expect(outputs[0]).toMatch(new RegExp(`\\] ${searches[n]?.calls[0]?.arguments.query}: ${next}$`));
+      }
     }
   });
 });

@@ -1,7 +1,7 @@
 /**
  * The small search task: which code has the place of a name? Two searches answer it: the name leads to its place, the place to its code.
  * Small enough for a policy of under a million parameters, and a search task all the same: tool, result text and verifier are
- * those of the large one, and without searching only guessing is left (1 %).
+ * those of the large one, and without searching only guessing is left (10 %).
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Task, TaskInstance } from "@rolldeck/contracts/ports/task";
@@ -15,7 +15,7 @@ import { searchSmallMessages } from "./messages.ts";
 function searchSmallWith(toolOff: boolean) {
   return {
     name: "search-small",
-    description: "Find a two-digit code in 200 short documents with two searches, each for what the one before found.",
+    description: "Find a digit in 200 short documents with two searches, the second for what the first found.",
     sandbox: "none",
     tools: ["local_search", "finish"] satisfies ToolName[],
     // Two searches and an answer fit twice over.
