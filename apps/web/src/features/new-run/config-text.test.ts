@@ -3,6 +3,7 @@ import { RunConfig } from "@rolldeck/contracts/run-config";
 import { describe, expect, test } from "vitest";
 import { sections, taskSetFields } from "./config-fields.ts";
 import { configDifferences, configToText, parseConfigText, pathText, setInText, valueAt } from "./config-text.ts";
+import { onFrom } from "./on-from.ts";
 
 describe("config ↔ YAML", () => {
   test.each(Object.entries(presets))("preset %s survives the way to text and back", (_name, preset) => {
@@ -56,6 +57,13 @@ describe("config ↔ YAML", () => {
     expect(parseConfigText("- a\n- b\n").error?.message).toContain("mapping");
     expect(parseConfigText("").value).toEqual({});
   });
+});
+
+test("a run that goes on from a checkpoint has no warm start of its own", () => {
+  const config = RunConfig.parse(presets.quickstart.config);
+  const next = onFrom(config, "01kv8r7q0000abcdefghijkmnp", 10);
+  expect(next.model).toMatchObject({ warmStart: null, startFrom: { run: "01kv8r7q0000abcdefghijkmnp", version: 10 } });
+  expect(RunConfig.parse(next)).toEqual({ ...config, model: next.model });
 });
 
 test("differences name the path and both sides", () => {

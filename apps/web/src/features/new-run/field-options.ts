@@ -2,7 +2,7 @@
 import type { Catalogue } from "@rolldeck/contracts/api/system";
 
 type CatalogueData =
-  | Pick<Catalogue, "taskSets" | "models" | "backends" | "dispatchers" | "dialects" | "chatTemplates">
+  | Pick<Catalogue, "taskSets" | "models" | "backends" | "dispatchers" | "dialects" | "chatTemplates" | "servers">
   | undefined;
 export function fieldOptions(catalogue: CatalogueData, backendName: unknown): Map<string, readonly string[]> {
   if (!catalogue) return new Map();
@@ -12,6 +12,7 @@ export function fieldOptions(catalogue: CatalogueData, backendName: unknown): Ma
     ["model.name", names(catalogue.models)],
     ["model.chatTemplate", catalogue.chatTemplates],
     ["backend.name", names(catalogue.backends)],
+    ["backend.server", names(catalogue.servers.filter(({ backend }) => backend === backendName))],
     ["dispatcher.name", names(catalogue.dispatchers)],
     ["agent.dialect", catalogue.dialects],
     ["algorithm.loss", catalogue.backends.find((backend) => backend.name === backendName)?.losses ?? []],

@@ -1,5 +1,5 @@
 "use client";
-import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 import { type JSX, useMemo, useRef } from "react";
 import { problemOf } from "../../api/problem.ts";
 import { Button } from "../../design/button.tsx";
@@ -27,10 +27,18 @@ const noIssues: readonly Issue[] = [];
 export function NewRunPage(): JSX.Element {
   const [view, setView] = useQueryStates({
     from: parseAsString,
+    version: parseAsInteger,
     preset: parseAsString,
     view: parseAsStringLiteral(["form", "yaml"]).withDefault("form"),
   });
-  const { draft, restored, error: sourceError, setText, choosePreset, discard } = useDraft(view.from, view.preset);
+  const {
+    draft,
+    restored,
+    error: sourceError,
+    setText,
+    choosePreset,
+    discard,
+  } = useDraft(view.from, view.version, view.preset);
   const text = draft?.text ?? "";
   const parsed = useMemo(() => parseConfigText(text), [text]);
   const { check, checking, error: checkError } = useConfigCheck(draft ? parsed.value : null);

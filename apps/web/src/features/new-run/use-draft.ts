@@ -8,6 +8,7 @@ import { useTRPC } from "../../api/query-provider.tsx";
 import { readStored, writeStored } from "../shell/stored.ts";
 import { useHydrated } from "../shell/use-hydrated.ts";
 import { configToText } from "./config-text.ts";
+import { onFrom } from "./on-from.ts";
 
 export interface DraftSource {
   readonly label: string;
@@ -25,8 +26,12 @@ const fromPreset = (name: PresetName): Draft => ({
   source: { label: `preset ${name}`, config: RunConfig.parse(presets[name].config) },
 });
 
-/** @param from id of a run to clone @param preset name of a preset */
-export function useDraft(from: string | null, preset: string | null) {
+/**
+ * @param from id of a run to clone
+ * @param version of its checkpoint that the new run begins with; null = as the cloned run began
+ * @param preset name of a preset
+ */
+export function useDraft(from: string | null, version: number | null, preset: string | null) {
   const trpc = useTRPC();
   const origin = useQuery(
     trpc.runs.get.queryOptions({ runId: from ?? "" }, { enabled: from !== null, staleTime: 60_000 }),
@@ -43,7 +48,7 @@ export function useDraft(from: string | null, preset: string | null) {
     if (from !== null) {
       if (origin.data)
         begin({
-          text: configToText(origin.data.config),
+          text: configToText(version === null ? origin.data.config : onFrom(origin.data.config, from, version)),
           source: { label: `run ${origin.data.name}`, config: origin.data.config },
         });
     } else if (isPreset(preset)) {

@@ -1,5 +1,6 @@
 "use client";
 import type { RunDetail } from "@rolldeck/contracts/api/runs";
+import Link from "next/link";
 import type { JSX } from "react";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
@@ -30,6 +31,9 @@ export function CheckpointsTab({ run }: { run: RunDetail }): JSX.Element {
             <Th>Name</Th>
             <Th right>Size</Th>
             <Th right>Saved</Th>
+            <Th>
+              <span className="sr-only">Actions</span>
+            </Th>
           </tr>
         </thead>
         <tbody>
@@ -40,6 +44,14 @@ export function CheckpointsTab({ run }: { run: RunDetail }): JSX.Element {
               <Td right>{formatBytes(checkpoint.bytes)}</Td>
               <Td right>
                 <TimeAgo at={checkpoint.createdAt} />
+              </Td>
+              <Td>
+                <Link
+                  href={`/runs/new?from=${run.runId}&version=${checkpoint.version}`}
+                  className="text-sm text-accent-text hover:underline"
+                >
+                  Start a run from it
+                </Link>
               </Td>
             </tr>
           ))}

@@ -2,6 +2,7 @@
 import type { RunDetail } from "@rolldeck/contracts/api/runs";
 import type { RunStatus } from "@rolldeck/contracts/lifecycle";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import Link from "next/link";
 import { type JSX, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Button, ButtonLink } from "../../design/button.tsx";
@@ -50,6 +51,7 @@ export function RunHeader({
           {run.name}
         </h1>
         <CopyText text={run.runId}>{shortenId(run.runId)}</CopyText>
+        {run.config.model.startFrom && <Origin start={run.config.model.startFrom} />}
         {run.tags.map((tag) => (
           <Chip key={tag} className="max-w-[120px]">
             <span className="truncate">{tag}</span>
@@ -92,6 +94,20 @@ export function RunHeader({
         <StopWarning run={run} />
       </ConfirmDialog>
     </header>
+  );
+}
+
+/** Whose weights it began with. */
+function Origin({ start }: { start: NonNullable<RunDetail["config"]["model"]["startFrom"]> }): JSX.Element {
+  return (
+    <Link
+      href={`/runs/${start.run}?tab=checkpoints`}
+      title={`Began with weights of run ${start.run}`}
+      className="num text-sm whitespace-nowrap text-accent-text hover:underline"
+    >
+      from {shortenId(start.run)}
+      {start.version !== null && ` v${start.version}`}
+    </Link>
   );
 }
 
