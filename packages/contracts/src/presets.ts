@@ -53,7 +53,7 @@ export const presets = {
       taskSets: [{ name: "memory-small" }],
       agent: {
         dialect: "pythonic",
-        maxTurns: 6,
+        maxTurns: 7,
         maxContextTokens: 128,
         describeTools: false,
         sampling: { temperature: 0.7, maxTokensPerTurn: 48 },

@@ -18,7 +18,7 @@ export interface RowFile<R> {
 }
 
 /** Bytes of one row; a longer one is refused before it is held. */
-export const maxRowBytes = 32 * 1024 * 1024;
+const maxRowBytes = 32 * 1024 * 1024;
 const newline = 0x0a;
 
 /** @throws InputError at `dataset` that names the first bad line, from 1, and what is wrong with it */

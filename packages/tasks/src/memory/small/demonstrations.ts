@@ -11,7 +11,7 @@ import { defaultOptions, type SmallOptions, type SmallState, smallState } from "
 /** What a memory without the digit says. */
 export const unknown = "?";
 /** Share of the parts after which the digit is in the memory, where it could be. */
-const keepShare = 0.52;
+const keepShare = 0.55;
 
 /** Deterministic in `seed`, from training texts only. The first n of a longer list are the list of n. */
 export function smallDemonstrations(

@@ -4,7 +4,7 @@
  * token for each character, so everything is short.
  *
  * Invariants:
- * - No key comes twice in a text, so the one asked for has one value.
+ * - The key asked for comes once, and the text has no other digit.
  * - The pair asked for is in neither the first nor the last part: it can't be known at the opening, and it has to be carried.
  * - The splits are disjoint: which split a text belongs to is read off the text itself, and only its own split draws it.
  */
@@ -15,20 +15,21 @@ import { hashText, type Random, seededRandom } from "../../random.ts";
 
 const letters = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 /** Digits an answer can have: guessing one pays 10 %. */
-export const digits = 10;
+const digits = 10;
+
+/** At most 2,048 characters in parts of at most 256. */
+const maxParts = 8;
+const maxPairs = 128;
 
 const Options = z.strictObject({
-  minParts: z.int().min(3).max(26).default(3).describe("Parts of the shortest text"),
-  maxParts: z.int().min(3).max(26).default(4).describe("Parts of the longest text"),
-  pairs: z.int().min(1).max(17).default(8).describe("Pairs in a part; two characters each"),
+  minParts: z.int().min(3).max(maxParts).default(3).describe("Parts of the shortest text"),
+  maxParts: z.int().min(3).max(maxParts).default(5).describe("Parts of the longest text"),
+  pairs: z.int().min(1).max(maxPairs).default(16).describe("Pairs in a part; two characters each"),
   toolOff: z.boolean().default(false).describe("Going on shows nothing: every part after the first is blank"),
 });
-export const SmallOptions = Options.refine(({ minParts, maxParts }) => minParts <= maxParts, {
+export const SmallOptions = Options.refine((sizes) => sizes.minParts <= sizes.maxParts, {
   path: ["maxParts"],
   message: "is less than minParts",
-}).refine(({ maxParts, pairs }) => maxParts * pairs <= letters.length, {
-  path: ["pairs"],
-  message: `a text has at most ${letters.length} pairs: no letter comes twice`,
 });
 export type SmallOptions = z.output<typeof SmallOptions>;
 export const defaultOptions: SmallOptions = SmallOptions.parse({});
@@ -65,17 +66,14 @@ export const splitOf = ({ question, chunks }: Pick<SmallState, "question" | "chu
   hashText(`split ${question} ${chunks.join("|")}`) % 4 === 0 ? "evaluate" : "train";
 
 function drawState(random: Random, { minParts, maxParts, pairs }: SmallOptions): SmallState {
+  const letter = () => letters[random.integer(0, letters.length - 1)] ?? "";
+  const question = letter();
+  const others = letters.filter((each) => each !== question);
+  const other = () => others[random.integer(0, others.length - 1)] ?? "";
   const parts = random.integer(minParts, maxParts);
-  const keys = random.shuffled(letters);
-  const chunks = Array.from({ length: parts }, (_, part) =>
-    keys
-      .slice(part * pairs, (part + 1) * pairs)
-      .map((key) => `${key}${letters[random.integer(0, letters.length - 1)]}`),
-  );
+  const chunks = Array.from({ length: parts }, () => Array.from({ length: pairs }, () => other() + letter()));
   const part = random.integer(1, parts - 2);
-  const place = random.integer(0, pairs - 1);
-  const key = chunks[part]?.[place]?.charAt(0) ?? "";
   const digit = String(random.integer(0, digits - 1));
-  chunks[part]?.splice(place, 1, key + digit);
-  return { question: key, chunks: chunks.map((row) => row.join("")), style: "short", answers: [digit], part };
+  chunks[part]?.splice(random.integer(0, pairs - 1), 1, question + digit);
+  return { question, chunks: chunks.map((row) => row.join("")), style: "short", answers: [digit], part };
 }

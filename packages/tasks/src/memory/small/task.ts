@@ -15,11 +15,11 @@ function memorySmallWith(options: SmallOptions): Task {
   return {
     name: "memory-small",
     description:
-      "Carry one digit, read in a middle part of a text in 3–4 parts, to the end in a memory that is rewritten.",
+      "Carry one digit, read in a middle part of a text in 3–5 parts, to the end in a memory that is rewritten.",
     sandbox: "none",
     tools: ["next_with_summary", "finish"] satisfies ToolName[],
     // Every part, the end and an answer.
-    defaults: { maxTurns: options.maxParts + 2, maxContextTokens: 256, callPolicy: "first" },
+    defaults: { maxTurns: options.maxParts + 2, maxContextTokens: 2 * options.pairs + 224, callPolicy: "first" },
     size: () => null,
     instance: (split, index) => smallInstance(split, index, options),
     messages: (instance) => memoryMessages(stateOf(instance), 0, ""),
