@@ -105,6 +105,17 @@ describe("actions", () => {
   });
 });
 
+describe("what is missing", () => {
+  it.each([
+    ["/api/v1/compare", "runIds"],
+    [`/api/v1/compare?runIds=${"x".repeat(10)}`, "names"],
+  ])("is required, in words, at %s", async (path, field) => {
+    const { errors, detail } = await problem(await api.fetch(path));
+    expect(errors).toContainEqual({ path: field, message: "is required" });
+    expect(detail).not.toContain("undefined");
+  });
+});
+
 describe("events", () => {
   it("can be waited for", async () => {
     const made = await seedRun(api.database.pool);

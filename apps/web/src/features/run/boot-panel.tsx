@@ -26,7 +26,7 @@ export function BootPanel({ run, feed }: { run: RunDetail; feed: RunFeed }): JSX
   const tail = useEventTail(run, feed);
   const current = run.boot ? bootPhases.indexOf(run.boot.phase) : -1;
   return (
-    <div className="grid min-h-0 flex-1 grid-cols-[minmax(340px,440px)_minmax(0,1fr)] gap-6 p-4">
+    <div className="grid min-h-0 flex-1 grid-cols-[minmax(340px,440px)_minmax(0,1fr)] gap-6 p-4 max-md:block max-md:overflow-auto">
       <section aria-label="Getting ready">
         <h2 className="mb-2 text-lg font-semibold">Getting ready</h2>
         <ol>

@@ -104,7 +104,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
             <RolloutMatrix matrix={matrix} selected={selected} onSelect={setSelected} />
             <MatrixLegend />
           </div>
-          <aside aria-label="Rollout" className="w-[264px] shrink-0 overflow-auto border-l border-g3 p-4">
+          <aside aria-label="Rollout" className="w-[264px] shrink-0 overflow-auto border-l border-g3 p-4 max-md:hidden">
             <CellFacts matrix={matrix} selected={selected} />
           </aside>
         </div>
