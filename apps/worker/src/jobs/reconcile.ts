@@ -3,24 +3,25 @@
  * reconcilers of one run do no harm: the row that moved first wins and the other's action is refused.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
+import type { RunStatus } from "@rolldeck/contracts/lifecycle";
 import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
-import type { Task } from "@rolldeck/contracts/ports/task";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { applyActions, type InstanceFacts } from "@rolldeck/db/reconcile/apply-actions";
 import { readDemands, readGrants, writeGrants } from "@rolldeck/db/reconcile/pools";
 import { readSnapshot } from "@rolldeck/db/reconcile/read-snapshot";
-import { moveRun } from "@rolldeck/db/runs/move-run";
+import { moveRunFrom } from "@rolldeck/db/runs/move-run";
 import { markHandled } from "@rolldeck/db/runs/wake";
 import { plan } from "@rolldeck/dispatch/plan";
 import { share } from "@rolldeck/dispatch/share";
 import { taskOf } from "../rollout-task.ts";
+import { TaskSetFactsOf } from "../task-set-facts.ts";
 import { writeEvaluateMetrics } from "../training/evaluate-metrics.ts";
 import type { WorkerContext } from "../worker-context.ts";
 
 const maxRounds = 5;
 /** A burst of edges costs one plan. */
 const minRoundMs = 50;
+/** A run in another status only winds down, or waits: for that its tasks need not be there. */
+const needsTasks: ReadonlySet<RunStatus> = new Set(["queued", "preparing", "running"]);
 
 export async function reconcile(context: WorkerContext, runId: string, by: "queue" | "sweep"): Promise<void> {
   // The sweep is for runs that nobody brings on; one that this process is at already is no such run.
@@ -49,11 +50,15 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
   const timed = context.measures.planSeconds.startTimer();
   await reconcilePools(context);
   // The wake is read with the snapshot: what rises after it is another round's business.
-  const read = await readSnapshot(context.pool, runId, (config) => openTasks(context, config)).catch((error: unknown) =>
-    failWithoutTasks(context, runId, error),
-  );
+  const opened = new TaskSetFactsOf(context);
+  const read = await readSnapshot(context.pool, runId, (config) => opened.all(config));
   if (read === null) return false;
   const { snapshot, wake } = read;
+  if (opened.trouble !== null && needsTasks.has(snapshot.status)) {
+    context.log.warn({ runId, reason: opened.trouble }, "the run's tasks can't be opened");
+    await moveRunFrom(context.pool, runId, { from: snapshot.status, to: "failed", reason: opened.trouble });
+    return true;
+  }
   const grants = await readGrants(context.pool, runId);
   const { actions, wakeAt } = plan(snapshot, grants);
   await beforeSteps(context, snapshot, actions);
@@ -84,32 +89,6 @@ async function beforeSteps(context: WorkerContext, snapshot: RunSnapshot, action
     const step = snapshot.steps.find(({ stepId }) => stepId === action.stepId);
     if (step?.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot, step);
   }
-}
-
-/** @throws InputError also where a verifier would ask a judge and the operator has named none */
-async function openTasks(context: WorkerContext, config: RunConfig): Promise<Task[]> {
-  const tasks = await context.openedTasks.all(config);
-  const lost = tasks.findIndex(({ asksJudge }) => asksJudge !== undefined);
-  if (lost !== -1 && context.judge === null) {
-    const path = `taskSets[${lost}].${tasks[lost]?.asksJudge}`;
-    throw new InputError([
-      { path, message: "this server has no judge: its operator has named none among the endpoints" },
-    ]);
-  }
-  return tasks;
-}
-
-/** A run whose task sets can't be opened (any more) would wait for ever: it ends and says why. */
-async function failWithoutTasks(context: WorkerContext, runId: string, error: unknown): Promise<null> {
-  if (!(error instanceof InputError || (error instanceof NotFoundError && error.kind === "task"))) throw error;
-  context.log.warn({ runId, err: error }, "the run's tasks can't be opened");
-  try {
-    await moveRun(context.pool, runId, "failed", error.message);
-  } catch (refusal) {
-    // It ended meanwhile.
-    if (!(refusal instanceof ConflictError)) throw refusal;
-  }
-  return null;
 }
 
 const instanceFacts = (context: WorkerContext): InstanceFacts => ({

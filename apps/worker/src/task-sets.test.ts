@@ -1,4 +1,4 @@
-/** Several task sets in one run: instances by weight, and every set's own numbers beside those of the whole. */
+/** Runs over task sets: several in one run, by weight and with numbers of their own; and those that cannot be opened. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,12 +86,35 @@ test("a run whose tasks can't be opened, or want a judge that is not there, fail
     const reasonOf = async (running: Rig, set: { dataset: string; options?: Record<string, string> }) => {
       const runId = await running.launch(smokeConfig({ taskSets: [{ name: "memory", ...set }] }));
       expect(await running.untilStatus(runId, "completed", "failed")).toBe("failed");
+      // Nothing is left to do: a run that fails like this must not be planned for ever.
+      const behind = "select wake > handled_wake from runs where id = $1";
+      await running.until("the failed run is handled", async () => !(await running.value(behind, [runId])));
       return (await running.status(runId)).reason;
     };
     expect(await reasonOf(rig, { dataset: "gone.jsonl" })).toMatch(/^taskSets\[0\]\.dataset: no data set "gone.jsonl"/);
     expect(await reasonOf(rig, { dataset: "rows.jsonl", options: { verifier: "judge" } })).toMatch(
       /^taskSets\[0\]\.options\.verifier: this server has no judge/,
     );
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+test("a data set that goes away under a run ends it, with its rollouts", async () => {
+  const home = mkdtempSync(join(tmpdir(), "rolldeck-rows-"));
+  try {
+    const path = join(home, "rows.jsonl");
+    writeFileSync(path, '{"question":"q","context":"c","answers":["a"]}\n'.repeat(40));
+    rig = await startRig({ env: { ROLLDECK_DATA_ROOTS: home }, delayMs: 300 });
+    const runId = await rig.launch(smokeConfig({ taskSets: [{ name: "memory", dataset: "rows.jsonl" }] }));
+    const active = "select count(*)::int from rollouts where run_id = $1 and state = 'active'";
+    await rig.until("rollouts are under way", async () => (await rig?.value(active, [runId])) !== 0);
+    rmSync(path);
+    expect(await rig.untilStatus(runId, "completed", "failed")).toBe("failed");
+    const open = "select count(*)::int from rollouts where run_id = $1 and state <> 'settled'";
+    const { value, until } = rig;
+    await until("every rollout is settled", async () => (await value(open, [runId])) === 0);
+    expect((await rig.status(runId)).reason).toMatch(/no data set "rows.jsonl"/);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
