@@ -6,6 +6,7 @@
  */
 import type { Dialect, ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import { renderAccepted } from "./render-accepted.ts";
 import { describesTools } from "./template-tools.ts";
 
 export interface Opening {
@@ -22,8 +23,8 @@ export interface Opening {
 export function firstPrompt(tokenizer: Tokenizer, opening: Opening): number[] {
   const { messages, tools, dialect, describeTools } = opening;
   if (describeTools && tools.length > 0 && describesTools(tokenizer, dialect))
-    return tokenizer.render(messages, { generationPrompt: true, tools });
-  return tokenizer.render(openingMessages(opening), { generationPrompt: true });
+    return renderAccepted(messages, (form) => tokenizer.render(form, { generationPrompt: true, tools }));
+  return renderAccepted(openingMessages(opening), (form) => tokenizer.render(form, { generationPrompt: true }));
 }
 
 function openingMessages({ messages, tools, dialect, describeTools }: Opening): ChatMessage[] {
@@ -81,13 +82,14 @@ export function observationTokens(
   messages: readonly ChatMessage[],
   generationPrompt = true,
 ): number[] {
-  if (!messages.some(({ role }) => role === "tool"))
-    return tailAfter(tokenizer, plainBefore, messages, generationPrompt);
+  const after = (before: Before) =>
+    renderAccepted(messages, (form) => tailAfter(tokenizer, before, form, generationPrompt));
+  if (!messages.some(({ role }) => role === "tool")) return after(plainBefore);
   try {
-    return tailAfter(tokenizer, callBefore, messages, generationPrompt);
+    return after(callBefore);
   } catch {
     // A template that knows no calls may know results; the second try says what is really wrong.
-    return tailAfter(tokenizer, plainBefore, messages, generationPrompt);
+    return after(plainBefore);
   }
 }
 

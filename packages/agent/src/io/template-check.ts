@@ -5,6 +5,7 @@
  */
 import type { Dialect } from "@rolldeck/contracts/ports/dialect";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import { renderAccepted } from "../core/render-accepted.ts";
 import { firstPrompt, observationTokens } from "../core/render-conversation.ts";
 import { describesTools } from "../core/template-tools.ts";
 import { type Probe, probeTool, templateProbes } from "./template-probes.ts";
@@ -129,7 +130,7 @@ interface Replayed {
 function replay({ tokenizer, dialect, byTemplate }: Subject, messages: readonly ChatMessage[]): Replayed | null {
   const tools = byTemplate ? { tools: [probeTool] } : {};
   const render = (part: readonly ChatMessage[], generationPrompt: boolean) =>
-    tokenizer.render(part, { generationPrompt, ...tools });
+    renderAccepted(part, (form) => tokenizer.render(form, { generationPrompt, ...tools }));
   const isAnswer = ({ role }: ChatMessage) => role === "assistant";
   const first = messages.findIndex(isAnswer);
   const opening = { messages: messages.slice(0, first), tools: [probeTool], dialect, describeTools: byTemplate };
