@@ -111,6 +111,30 @@ describe.skipIf(chromiumMissing)(`the inspector, ${chromiumName}`, () => {
     expect(await page.locator(`[data-token="${story.cutToken}"]`).getAttribute("class")).toContain("hatched");
   });
 
+  test("words are found in turns that are not on the page, and Enter goes there", async () => {
+    await open();
+    await page.keyboard.press("Control+f");
+    const find = page.getByRole("search", { name: "Find in this rollout" });
+    await find.getByRole("textbox").fill("NO RESULT within");
+    await find.getByRole("status").filter({ hasText: "2" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/turn=4/);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/turn=5/);
+    await page.keyboard.press("Escape");
+    expect(await find.count()).toBe(0);
+  });
+
+  test("siblings stand side by side, and the place where they part is marked", async () => {
+    await open();
+    await page.keyboard.press("d");
+    const columns = page.getByRole("region", { name: "Siblings side by side" });
+    await columns.getByText("I give up.").waitFor();
+    expect(await columns.getByTestId("divergence").count()).toBe(1);
+    await columns.getByRole("link", { name: "Sample 2" }).click();
+    await page.getByText("sample 2 of 2").waitFor();
+  });
+
   test("under another run's address the rollout leads to its own, with what the link points at", async () => {
     const { runId } = await stack.rolldeck.launchRun({
       name: "another",

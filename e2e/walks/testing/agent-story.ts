@@ -119,6 +119,9 @@ export async function seedAgentStory(pool: pg.Pool): Promise<AgentStory> {
   });
   const rolloutId = rolloutIds[0] ?? "";
   const placed = await seedAgentTrajectory(pool, rolloutId, turns);
+  // A sibling that says the same first, and then something else.
+  const [same] = turns;
+  if (same) await seedAgentTrajectory(pool, rolloutIds[1] ?? "", [same, { added: [], says: "I give up." }]);
   const sampled = placed.filter(({ origin }) => origin === "sampled");
   const reasons = new Map<number | undefined, MaskReason>([
     [sampled[1]?.index, "parse-retry"],
