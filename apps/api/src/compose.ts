@@ -152,6 +152,7 @@ function createServices(parts: {
       wake,
       catalogue: catalogue.forCheck,
       tasks: opened,
+      hasJudge: settings.hasJudge,
       waitForEvents: sockets.waitForEvents,
     }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),

@@ -1,7 +1,7 @@
 /** The process's settings, parsed once. Only ROLLDECK_* variables count. */
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { endpointNames } from "@rolldeck/backends/endpoints/read-endpoints";
+import { endpointNames, namesJudge } from "@rolldeck/backends/endpoints/read-endpoints";
 import type { Catalogue } from "@rolldeck/contracts/api/system";
 import { InputError } from "@rolldeck/contracts/errors";
 import { type McpServerList, parseMcpServers } from "@rolldeck/contracts/mcp-servers";
@@ -49,6 +49,8 @@ export interface ApiSettings {
   readonly mcpServers: McpServerList;
   /** What configs may name of the operator's endpoints. */
   readonly servers: Catalogue["servers"];
+  /** Whether one of them is a model that judges answers. */
+  readonly hasJudge: boolean;
   readonly allowedHosts: readonly string[];
   readonly logLevel: z.infer<typeof ApiEnv>["ROLLDECK_LOG_LEVEL"];
 }
@@ -58,6 +60,9 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
   const parsed = ApiEnv.parse(env);
   const root = parsed.ROLLDECK_ROOT ?? findRoot(process.cwd());
   const modelRoots = parsed.ROLLDECK_MODEL_ROOTS ?? join(root, "infra/models");
+  const endpoints = parsed.ROLLDECK_ENDPOINTS
+    ? readListed("ROLLDECK_ENDPOINTS", resolve(parsed.ROLLDECK_ENDPOINTS))
+    : null;
   return {
     databaseUrl: parsed.ROLLDECK_DATABASE_URL,
     redisUrl: parsed.ROLLDECK_REDIS_URL,
@@ -69,9 +74,8 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     templateRoots: list(parsed.ROLLDECK_TEMPLATE_ROOTS ?? join(root, "infra/chat-templates"), ":"),
     dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),
     mcpServers: parsed.ROLLDECK_MCP_SERVERS ? readMcpServers(resolve(parsed.ROLLDECK_MCP_SERVERS)) : {},
-    servers: parsed.ROLLDECK_ENDPOINTS
-      ? [...endpointNames(readListed("ROLLDECK_ENDPOINTS", resolve(parsed.ROLLDECK_ENDPOINTS)))]
-      : [],
+    servers: endpoints === null ? [] : [...endpointNames(endpoints)],
+    hasJudge: endpoints !== null && namesJudge(endpoints),
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,
   };

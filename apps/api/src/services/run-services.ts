@@ -30,13 +30,15 @@ export interface RunServiceOptions {
   readonly wake: (runId: string) => Promise<void>;
   readonly catalogue: () => Promise<CheckCatalogue>;
   readonly tasks: Pick<OpenedTasks, "of">;
+  /** Whether verifiers that ask a judge have one. */
+  readonly hasJudge: boolean;
   /** Resolves when the run has an event after `after`, or the time is over. */
   readonly waitForEvents: (runId: string, after: number, waitMs: number) => Promise<void>;
 }
 
 export function createRunServices(options: RunServiceOptions): RunServices {
-  const { pool, wake, catalogue, tasks, waitForEvents } = options;
-  const checked = async (config: unknown) => withOpenedTasks(checkConfig(config, await catalogue()), tasks);
+  const { pool, wake, catalogue, tasks, hasJudge, waitForEvents } = options;
+  const checked = async (config: unknown) => withOpenedTasks(checkConfig(config, await catalogue()), tasks, hasJudge);
   return {
     list: (input) => listRuns(pool, input),
     get: ({ runId }) => readRun(pool, runId),

@@ -18,10 +18,10 @@ beforeAll(() => {
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const opened = new OpenedTasks({ tasks, dataRoots: [home] });
-const check = async (set: object, more: object = {}) => {
+const check = async (set: object, more: object = {}, hasJudge = false) => {
   const catalogue = await createCatalogue({ models: [models], templates: [] }).forCheck();
   const config = { taskSets: [{ name: "key-chain" }, set], agent: { maxContextTokens: 8192 }, ...more };
-  return withOpenedTasks(checkConfig(config, catalogue), opened);
+  return withOpenedTasks(checkConfig(config, catalogue), opened, hasJudge);
 };
 
 describe("a config's task sets, opened before launch", () => {
@@ -47,6 +47,13 @@ describe("a config's task sets, opened before launch", () => {
     const reply = await check(set);
     expect(reply).toMatchObject({ ok: false, config: null, estimate: null });
     expect(reply.issues).toEqual([expect.objectContaining({ path, message: expect.stringMatching(message) })]);
+  });
+
+  test("a verifier that asks a judge needs one", async () => {
+    const set = { name: "memory", dataset: "rows.jsonl", options: { verifier: "judge" } };
+    const refused = [{ path: "taskSets[1].options.verifier", message: "this server has no judge" }];
+    expect((await check(set)).issues).toMatchObject(refused);
+    expect((await check(set, {}, true)).ok).toBe(true);
   });
 
   test("held-out rows are needed where an evaluation samples them", async () => {

@@ -8,23 +8,33 @@ import type { z } from "zod";
 type Issue = z.output<typeof ConfigIssue>;
 type Opener = Pick<OpenedTasks, "of">;
 
-/** A check that passed so far, with its task sets opened: their issues fail it, an empty split it needs does too. */
-export async function withOpenedTasks(check: ConfigCheck, tasks: Opener): Promise<ConfigCheck> {
+/**
+ * A check that passed so far, with its task sets opened: their issues fail it, an empty split it needs does too.
+ * @param hasJudge whether verifiers that ask a judge have one
+ */
+export async function withOpenedTasks(check: ConfigCheck, tasks: Opener, hasJudge: boolean): Promise<ConfigCheck> {
   if (check.config === null) return check;
   const issues: Issue[] = [];
   for (const taskSet of check.config.taskSets.keys())
-    issues.push(...(await taskSetIssues(check.config, taskSet, tasks)));
+    issues.push(...(await taskSetIssues(check.config, taskSet, { tasks, hasJudge })));
   return issues.length === 0 ? check : { ...check, ok: false, config: null, issues, estimate: null };
 }
 
-async function taskSetIssues(config: RunConfig, taskSet: number, tasks: Opener): Promise<Issue[]> {
+interface Scene {
+  readonly tasks: Opener;
+  readonly hasJudge: boolean;
+}
+
+async function taskSetIssues(config: RunConfig, taskSet: number, { tasks, hasJudge }: Scene): Promise<Issue[]> {
   try {
     const task = await tasks.of(config, taskSet);
     const empty = (split: "train" | "evaluate", message: string): Issue[] =>
       task.size(split) === 0
         ? [{ path: `taskSets[${taskSet}].dataset`, message, fix: "name a data set that has some" }]
         : [];
+    const { asksJudge } = task;
     return [
+      ...(asksJudge === undefined || hasJudge ? [] : [noJudge(`taskSets[${taskSet}].${asksJudge}`)]),
       ...(config.kind === "train" ? empty("train", "there are no training rows") : []),
       ...(config.evaluation.samples > 0 ? empty("evaluate", "there are no held-out rows for evaluation.samples") : []),
     ];
@@ -33,3 +43,9 @@ async function taskSetIssues(config: RunConfig, taskSet: number, tasks: Opener):
     return error.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? null }));
   }
 }
+
+const noJudge = (path: string): Issue => ({
+  path,
+  message: "this server has no judge",
+  fix: "mark a chat endpoint with judge: true in the list that ROLLDECK_ENDPOINTS names",
+});

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
 import { expect, test } from "vitest";
-import { endpointNames, parseEndpoints, readEndpoints } from "./read-endpoints.ts";
+import { endpointNames, namesJudge, parseEndpoints, readEndpoints } from "./read-endpoints.ts";
 
 const variables: Readonly<Record<string, string>> = { HOSTED_KEY: "sk-canary-env", SECOND: "sk-canary-two" };
 const variable = (name: string) => variables[name];
@@ -29,6 +29,11 @@ test("YAML and JSON, keys in the file and from named variables", () => {
   const json = JSON.stringify([{ name: "a", kind: "vllm-generate", urls: ["http://a"] }]);
   expect(parseEndpoints(json, variable)).toHaveLength(1);
   expect(parseEndpoints("[]", variable)).toEqual([]);
+});
+
+test("whether there is a judge needs no variable either", () => {
+  expect(namesJudge(list)).toBe(true);
+  expect(namesJudge("[]")).toBe(false);
 });
 
 test("names to show hold neither addresses nor keys, and need no variable", () => {

@@ -55,6 +55,9 @@ export function endpointNames(text: string): readonly { readonly name: string; r
   return parseEndpoints(text, () => "unseen").map(({ name, kind }) => ({ name, backend: kind }));
 }
 
+/** Whether a list names a judge; variables are not looked at. @throws InputError */
+export const namesJudge = (text: string): boolean => parseEndpoints(text, () => "unseen").some(({ judge }) => judge);
+
 function withKeys(
   { keyEnv, ...endpoint }: EndpointFile,
   at: number,
