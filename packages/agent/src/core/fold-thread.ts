@@ -11,6 +11,7 @@ import { type CommittedTurn, continues, joinRanges, rangesAfter, rangesLength } 
 
 export function foldThread(rollout: Rollout, thread: Thread): void {
   const turns = rollout.stored.get(thread.plan.id) ?? [];
+  rollout.stored.delete(thread.plan.id);
   turns.forEach((turn, place) => {
     foldTurn(rollout, thread, turn, turns[place + 1] ?? null);
   });

@@ -67,6 +67,6 @@ export interface Rollout {
   readonly ports: RolloutPorts;
   readonly signal: AbortSignal;
   readonly history: History;
-  /** Turns that an earlier worker committed, by thread. */
-  readonly stored: ReadonlyMap<string, readonly CommittedTurn[]>;
+  /** Turns that an earlier worker committed, by thread; taken out when their thread has folded them in. */
+  readonly stored: Map<string, readonly CommittedTurn[]>;
 }

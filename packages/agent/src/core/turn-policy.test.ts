@@ -1,4 +1,5 @@
 /** Several calls, cut turns, unreadable turns, loops, caps and hints: what is run, what the model is told, what is noted. */
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { HintName } from "@rolldeck/contracts/run-config";
@@ -124,6 +125,21 @@ describe("notes", () => {
     const notes = [{ kind: "usage", message: "7 ids, 12 completion tokens" }] as const;
     const { turns } = await run([() => saying(tokenizer, finish, { notes })]);
     expect(turns[0]?.notes).toEqual(notes);
+  });
+});
+
+describe("a context that is full for the server alone (fault 31)", () => {
+  it("ends the rollout as full, with the server's words and what was committed", async () => {
+    const refuse = () => {
+      throw new BoundaryError("model-server", "context_full", "at most 4096 tokens, 5000 were sent");
+    };
+    const { end, turns } = await run(['[get(key="a")]', refuse]);
+    expect(end).toMatchObject({ ending: "context_full", turns: 1, reason: "at most 4096 tokens, 5000 were sent" });
+    expect(turns[0]?.results).toHaveLength(1);
+    const other = () => {
+      throw new BoundaryError("model-server", "unreachable", "gone", { retryable: true });
+    };
+    await expect(run(['[get(key="a")]', other])).rejects.toMatchObject({ code: "unreachable" });
   });
 });
 
