@@ -106,6 +106,21 @@ export const metrics = {
     section: "rollouts",
     definition: "Rollouts ended by turn limit, context, length, loop or no usable call ÷ settled rollouts.",
   },
+  "rollouts/no-finish": {
+    title: "Never finished",
+    unit: "fraction",
+    better: "lower",
+    section: "rollouts",
+    definition: "Rollouts that used up their turns without ending the work themselves ÷ settled rollouts.",
+  },
+  "rollouts/bad-calls": {
+    title: "Bad calls",
+    unit: "calls",
+    better: "lower",
+    section: "rollouts",
+    definition:
+      "Calls that could not run (no such tool, arguments that do not fit) and turns without a readable call, per settled rollout.",
+  },
   "rollouts/failed": {
     title: "Failed rollouts",
     unit: "fraction",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { buildTrajectory } from "../testing/build-trajectory.ts";
-import { logprobGap, type SettledRollout, sampledEntropy, stepMetrics } from "./step-metrics.ts";
+import { countBadCalls, logprobGap, type SettledRollout, sampledEntropy, stepMetrics } from "./step-metrics.ts";
 
 const settled = (overrides: Partial<SettledRollout> = {}): SettledRollout => ({
   groupId: "g",
@@ -24,6 +24,7 @@ describe("stepMetrics", () => {
         settled({ groupId: "h", reward: 0.5, success: false }),
       ],
       entropy: { sum: 6, tokens: 12 },
+      badCalls: 6,
       logprobGap: 1e-5,
       trainer: { "policy/loss": -0.25, "policy/grad-norm": Number.NaN },
       gatherSeconds: 2,
@@ -39,6 +40,8 @@ describe("stepMetrics", () => {
       "rollouts/turns": 2,
       "rollouts/sampled-tokens": 15,
       "rollouts/cut": 0.25,
+      "rollouts/no-finish": 0.25,
+      "rollouts/bad-calls": 1.5,
       "rollouts/failed": 0.25,
       "throughput/tokens-per-second": 30,
       "time/gather": 2,
@@ -82,5 +85,24 @@ describe("token statistics", () => {
     expect(logprobGap(row, trajectory, [-1.25, -2.5, 7, 7])).toBeCloseTo(0.5, 12);
     expect(logprobGap({ ...row, mask: [5, 0] }, trajectory, [])).toBeNull();
     expect(() => logprobGap(row, trajectory, [])).toThrow(RangeError);
+  });
+});
+
+describe("countBadCalls", () => {
+  const call = { index: 0, name: "get", arguments: {}, raw: "" };
+  const ended = (code: string | null) => ({
+    index: 0,
+    output: "",
+    error: code === null ? null : { code, message: code },
+    durationMs: 1,
+  });
+  const turn = { calls: [call, call, call], parseError: null, stopReason: "stop" as const };
+  it("counts calls that could not run and unreadable turns (fault 7), not failures of tools or cuts", () => {
+    const results = [ended("unknown_tool"), ended("bad_arguments"), ended("timeout")];
+    expect(countBadCalls([{ ...turn, results }])).toBe(2);
+    expect(countBadCalls([{ ...turn, results: [ended(null), null, null] }])).toBe(0);
+    expect(countBadCalls([{ calls: [], parseError: "no call", stopReason: "stop", results: [] }])).toBe(1);
+    expect(countBadCalls([{ calls: [], parseError: "cut", stopReason: "length", results: [] }])).toBe(0);
+    expect(countBadCalls([{ calls: [], parseError: null, stopReason: "stop", results: [] }])).toBe(0);
   });
 });

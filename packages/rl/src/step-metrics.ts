@@ -8,7 +8,7 @@ import { endingRule } from "@rolldeck/contracts/endings";
 import type { RolloutOutcome } from "@rolldeck/contracts/lifecycle";
 import { type MetricName, metricNames, type SetMetricName, setMetric } from "@rolldeck/contracts/metrics";
 import type { Purpose } from "@rolldeck/contracts/plan";
-import type { Segment } from "@rolldeck/contracts/segments";
+import type { Segment, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
 import type { UpdateRow } from "./build-update.ts";
 import { isScored, isZeroVariance } from "./group-advantages.ts";
 import { decodeMask } from "./mask-reasons.ts";
@@ -28,6 +28,8 @@ export interface StepFacts {
   readonly rollouts: readonly SettledRollout[];
   /** Sums over sampled tokens (`sampledEntropy`), when the trajectories were read. */
   readonly entropy?: { readonly sum: number; readonly tokens: number };
+  /** From `countBadCalls`, over all rollouts, when the trajectories were read. */
+  readonly badCalls?: number;
   /** From `logprobGap`; null when nothing was trained. */
   readonly logprobGap?: number | null;
   /** What the backend reported, by metric name; names that are not charted are left out. */
@@ -100,6 +102,8 @@ function trainMetrics(facts: StepFacts): Partial<Record<MetricName, number | nul
     ),
     "rollouts/sampled-tokens": ratio(sampledTokens, rollouts.length),
     "rollouts/cut": ratio(rollouts.filter(isCut).length, rollouts.length),
+    "rollouts/no-finish": ratio(rollouts.filter(({ ending }) => ending === "turn_limit").length, rollouts.length),
+    "rollouts/bad-calls": facts.badCalls === undefined ? null : ratio(facts.badCalls, rollouts.length),
     "rollouts/failed": ratio(rollouts.filter((rollout) => rollout.outcome === "failed").length, rollouts.length),
     "throughput/tokens-per-second": gatherSeconds === undefined ? null : ratio(sampledTokens, gatherSeconds),
     "time/gather": gatherSeconds ?? null,
@@ -125,6 +129,22 @@ function meanReward(rollouts: readonly SettledRollout[]): number | null {
 function successRate(rollouts: readonly SettledRollout[]): number | null {
   const scored = rollouts.filter((rollout) => scoredReward(rollout) !== null);
   return ratio(scored.filter((rollout) => rollout.success === true).length, scored.length);
+}
+
+const badCallCodes: readonly string[] = ["unknown_tool", "bad_arguments"];
+
+/** Calls that could not run, and turns in which no call could be read. */
+export function countBadCalls(
+  turns: readonly Pick<
+    TurnRecord & { readonly results: readonly (ToolResult | null)[] },
+    "calls" | "parseError" | "stopReason" | "results"
+  >[],
+): number {
+  return turns.reduce((sum, { calls, parseError, stopReason, results }) => {
+    const unreadable = parseError !== null && calls.length === 0 && stopReason === "stop";
+    const refused = results.filter((result) => badCallCodes.includes(result?.error?.code ?? ""));
+    return sum + refused.length + (unreadable ? 1 : 0);
+  }, 0);
 }
 
 /** Σ −logprob and count over sampled tokens with a finite logprob: divide for the mean, in nats per token. */

@@ -2,7 +2,7 @@
 import { type MetricName, taskSetLabels } from "@rolldeck/contracts/metrics";
 import type { ClaimedUpdate } from "@rolldeck/db/training/claim-update";
 import type { StepRollout } from "@rolldeck/db/training/read-step-rollouts";
-import { sampledEntropy, setMetrics, stepMetrics } from "@rolldeck/rl/step-metrics";
+import { countBadCalls, sampledEntropy, setMetrics, stepMetrics } from "@rolldeck/rl/step-metrics";
 import type { AppliedRows } from "./apply-rows.ts";
 
 export interface UpdateFacts {
@@ -20,6 +20,7 @@ export function updateMetrics({ claimed, rollouts, rows, optimMetrics, nowMs }: 
     purpose: "train",
     rollouts,
     entropy: sampledEntropy(rollouts.flatMap(({ trajectory }) => trajectory.segments)),
+    badCalls: rollouts.reduce((sum, { trajectory }) => sum + countBadCalls(trajectory.turns), 0),
     logprobGap: rows?.logprobGap ?? null,
     trainer: trainerPoints(rows, optimMetrics),
     gatherSeconds: (lastSettledMs - claimed.createdAtMs) / 1000,
