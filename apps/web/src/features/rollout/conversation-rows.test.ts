@@ -41,6 +41,12 @@ test("every token is in exactly one row, in order", () => {
   expect(covered).toEqual(Array.from({ length: 950 }, (_, index) => index));
 });
 
+test("a changed context stands where it changed, also between tokens", () => {
+  const contextChange = { kind: "restart", keptTokens: 1, droppedTokens: 2, newTokens: 3 } as const;
+  const kinds = tokenRows([{ ...turn(0, 300, 310), contextChange }, turn(1, 330, 340)], 340).map((row) => row.kind);
+  expect(kinds).toEqual(["head", "chunk", "chunk", "chunk", "reset", "head", "chunk", "chunk"]);
+});
+
 test("tokens stay in the order they were made in, however the turns are read", () => {
   const starts = tokenRows([turn(1, 330, 900), turn(0, 300, 310)], 950).flatMap((row) =>
     row.kind === "chunk" ? [row.start] : [],

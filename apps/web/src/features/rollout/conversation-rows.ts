@@ -14,6 +14,7 @@ export type ConversationRow =
       readonly start: number;
       readonly end: number;
     }
+  | { readonly kind: "reset"; readonly key: string; readonly turn: TurnView }
   | { readonly kind: "after"; readonly key: string; readonly start: number; readonly end: number };
 
 function chunks(turn: number, start: number, end: number): ConversationRow[] {
@@ -36,6 +37,7 @@ export function tokenRows(turns: readonly TurnView[], total: number): Conversati
       { kind: "head", key: `h${turn.turn}`, turn },
       ...chunks(turn.turn, Math.min(at, start), start),
       ...chunks(turn.turn, start, end),
+      ...(turn.contextChange ? [{ kind: "reset" as const, key: `r${turn.turn}`, turn }] : []),
     ];
     at = end;
     return own;

@@ -3,6 +3,7 @@
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type JSX, type MouseEvent, useEffect, useImperativeHandle, useMemo, useRef, useState } from "react";
+import { ContextChange } from "./context-change.tsx";
 import {
   type ConversationRow,
   formatTokenRange,
@@ -170,6 +171,11 @@ export function Conversation({
                   // biome-ignore lint/a11y/noStaticElementInteractions: a click only marks the turn that is read
                   <div onClick={() => onCurrent(row.turn.turn)} className="pb-1.5">
                     <TurnHead turn={row.turn} current={row.turn.turn === current} onGo={onGo} />
+                  </div>
+                )}
+                {row.kind === "reset" && row.turn.contextChange && (
+                  <div className="px-4 pb-2">
+                    <ContextChange change={row.turn.contextChange} />
                   </div>
                 )}
                 {row.kind === "after" && (

@@ -5,10 +5,11 @@ import { type JSX, memo, useState } from "react";
 import { TextPreview } from "../../design/text-preview.tsx";
 import { AddedBlock } from "./added-block.tsx";
 import { CallBlock } from "./call-block.tsx";
+import { ContextChange } from "./context-change.tsx";
 import { LabelledRow } from "./labelled-row.tsx";
 import { type SubAgent, threadOfCall } from "./thread-tree.ts";
 import { indent, TurnHead } from "./turn-head.tsx";
-import { changeCounts, changeTitle, noteName } from "./turn-marks.ts";
+import { noteName } from "./turn-marks.ts";
 
 export const TurnBlock = memo(function TurnBlock({
   turn,
@@ -109,23 +110,5 @@ function Words({ turn }: { turn: TurnView }): JSX.Element {
         )}
       </LabelledRow>
     </>
-  );
-}
-
-function ContextChange({ change }: { change: NonNullable<TurnView["contextChange"]> }): JSX.Element {
-  const title = changeTitle(change);
-  return (
-    <p
-      data-testid="context-change"
-      className="flex flex-wrap items-center gap-x-2 rounded-md bg-accent-soft px-3 py-1.5 text-accent-text"
-      title="What the next prompt of this agent begins with, against this turn's prompt and sample"
-    >
-      <span aria-hidden="true">⟲</span>
-      <span className="font-medium">
-        {title.charAt(0).toUpperCase()}
-        {title.slice(1)}
-      </span>
-      <span className="text-sm">{changeCounts(change)}</span>
-    </p>
   );
 }
