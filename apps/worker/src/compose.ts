@@ -101,6 +101,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     now: () => performance.now(),
     onError: report,
   });
+  const measures = createMeasures();
   const context: WorkerContext = {
     workerId,
     pool,
@@ -115,6 +116,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     backends,
     judge,
     waits: new RunWaits({
+      count: (waitMs) => measures.samplingWaitSeconds.inc(waitMs / 1_000),
       note: (runId, message) => noteOnRun(pool, runId, [{ level: "warning", message }]),
       now: () => Date.now(),
       onError: report,
@@ -125,7 +127,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     pausing: (runId) => stopped.isPausing(runId),
     stopping: stopping.signal,
     databaseNow: () => clock.now(),
-    measures: createMeasures(),
+    measures,
     log,
   };
   return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, judge, mcp, stopping });

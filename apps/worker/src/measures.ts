@@ -36,6 +36,11 @@ export function createMeasures() {
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
       registers,
     }),
+    samplingWaitSeconds: new Counter({
+      name: "rolldeck_worker_sampling_wait_seconds_total",
+      help: "Time that samples were held up by what model servers said, summed over rollouts",
+      registers,
+    }),
     updateSeconds: new Histogram({
       name: "rolldeck_worker_update_seconds",
       help: "From the claim of an update until its version serves",

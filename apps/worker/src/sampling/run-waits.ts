@@ -8,6 +8,8 @@ export interface Wait {
   readonly reason: string;
 }
 export interface RunWaitsOptions {
+  /** Hears of every wait. */
+  readonly count: (waitMs: number) => void;
   readonly note: (runId: string, message: string) => Promise<void>;
   /** Wall clock, milliseconds. */
   readonly now: () => number;
@@ -35,8 +37,9 @@ export class RunWaits {
   }
 
   #hear(runId: string, { untilMs, reason }: Wait): void {
-    const { now, minMs = 2_000, everyMs = 60_000, note, onError } = this.#options;
+    const { now, minMs = 2_000, everyMs = 60_000, count, note, onError } = this.#options;
     const at = now();
+    count(Math.max(0, untilMs - at));
     if (untilMs - at < minMs) return;
     const said = this.#saidAt.get(runId);
     if (said !== undefined && at - said < everyMs) return;

@@ -54,12 +54,13 @@ export function connectTinker(options: TinkerOptions): StepBackend {
     },
     adoptModel: ({ modelId, fence, signal }) =>
       new TinkerModel({ http, dialect, modelId, fence, signal, outageMs: trainingOutageMs }),
-    sampler: ({ samplingSessionId, policyVersion }) =>
+    sampler: ({ samplingSessionId, policyVersion, onWait }) =>
       new TinkerSampler({
         http,
         dialect,
         samplingSessionId,
         policyVersion,
+        onWait,
         nextSeqId: () => seqId++,
         outageMs: options.samplingOutageMs ?? 2_000,
       }),

@@ -4,6 +4,7 @@ import { FutureReply } from "@rolldeck/contracts/wire/tinker";
 import { z } from "zod";
 import type { RequestBody } from "../http/prompt-body.ts";
 import { pause } from "../resilient/deadline.ts";
+import type { Wait } from "../resilient/resilient-calls.ts";
 import type { Call, TinkerHttp } from "./http.ts";
 import { parseReply } from "./parse-reply.ts";
 
@@ -21,6 +22,7 @@ export interface FutureCall {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly outageMs: number;
+  readonly onWait?: ((wait: Wait) => void) | undefined;
 }
 
 /** @returns the result's JSON. @throws BoundaryError("model-server"), FencedError, or the signal's reason */
@@ -62,6 +64,7 @@ function retrieve(call: FutureCall, requestId: string, allowMetadataOnly: boolea
     headers: call.headers,
     signal: call.signal,
     outageMs: call.outageMs,
+    onWait: call.onWait,
     pollWithinMs,
   };
 }

@@ -12,7 +12,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import { errors } from "undici";
 import { KeptAliveServer } from "../http/kept-alive-server.ts";
 import type { RequestBody } from "../http/prompt-body.ts";
-import { ResilientCalls } from "../resilient/resilient-calls.ts";
+import { ResilientCalls, type Wait } from "../resilient/resilient-calls.ts";
 import type { RetryPolicy, Try } from "../resilient/retry-policy.ts";
 import { type Answer, classify } from "./classify.ts";
 
@@ -40,6 +40,8 @@ export interface Call {
   readonly pollWithinMs?: number;
   /** Looks whether the server is there: never held back because others found it away. */
   readonly probe?: boolean;
+  /** Hears when the request is held up. */
+  readonly onWait?: ((wait: Wait) => void) | undefined;
 }
 /** What a call ends with once retries are over. */
 export type Settled = Extract<Answer, { is: "done" | "pending" | "lost" }>;
@@ -82,6 +84,7 @@ export class TinkerHttp {
       policy: { outageMs: call.outageMs },
       ...(call.signal === undefined ? {} : { signal: call.signal }),
       probe: call.probe ?? false,
+      onWait: call.onWait,
       attempt: async () => settled(await this.#once(call)),
     });
   }

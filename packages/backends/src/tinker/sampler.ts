@@ -7,6 +7,7 @@ import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/p
 import { SampleReply } from "@rolldeck/contracts/wire/tinker";
 import { headerSafe } from "../http/header-safe.ts";
 import { promptBody, type RequestBody } from "../http/prompt-body.ts";
+import type { Wait } from "../resilient/resilient-calls.ts";
 import type { TinkerDialect } from "./dialects.ts";
 import { awaitFuture } from "./future.ts";
 import type { TinkerHttp } from "./http.ts";
@@ -20,6 +21,7 @@ export interface SamplerOptions {
   readonly policyVersion: number | undefined;
   /** Numbers asample requests of one client; unused where one call answers. */
   readonly nextSeqId: () => number;
+  readonly onWait?: ((wait: Wait) => void) | undefined;
   /** Failures are waited out this long; then the caller looks whether another version serves. */
   readonly outageMs: number;
 }
@@ -38,7 +40,7 @@ export class TinkerSampler implements Sampler {
   }
 
   #oneCall(request: SampleRequest, signal: AbortSignal): Promise<unknown> {
-    const { http, samplingSessionId, outageMs } = this.#options;
+    const { http, samplingSessionId, outageMs, onWait } = this.#options;
     return http.json({
       method: "POST",
       path: "/ext/v1/sample",
@@ -46,13 +48,14 @@ export class TinkerSampler implements Sampler {
       headers: { "x-rolldeck-affinity": headerSafe(request.affinityKey) },
       signal,
       outageMs,
+      onWait,
     });
   }
 
   #twoCalls(request: SampleRequest, signal: AbortSignal): Promise<unknown> {
-    const { http, samplingSessionId, nextSeqId, outageMs } = this.#options;
+    const { http, samplingSessionId, nextSeqId, outageMs, onWait } = this.#options;
     const body = sampleBody(request, { sampling_session_id: samplingSessionId, seq_id: nextSeqId() });
-    return awaitFuture(http, { path: "/api/v1/asample", body, signal, outageMs });
+    return awaitFuture(http, { path: "/api/v1/asample", body, signal, outageMs, onWait });
   }
 }
 

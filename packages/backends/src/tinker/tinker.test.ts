@@ -74,9 +74,13 @@ describe("when the server fails", () => {
     const { samplingSessionId } = await (await newModel()).saveWeightsForSampler(1);
     worker.fail({ path: /sample$/, kind: "reset", times: 2 });
     worker.fail({ path: /sample$/, kind: "error" });
-    const sample = await backend.sampler({ samplingSessionId }).sample(sampleRequest(), never());
+    const waits: string[] = [];
+    const onWait = ({ reason }: { reason: string }) => waits.push(reason);
+    const sample = await backend.sampler({ samplingSessionId, onWait }).sample(sampleRequest(), never());
     expect(sample.stopReason).toBe("stop");
     expect(worker.stats.requests.get("/ext/v1/sample")).toBe(4);
+    expect(waits).toHaveLength(3);
+    expect(waits[2]).toContain("ordered");
   });
 
   test("a failure that lasts ends the call, retryable, with its cause", async () => {
