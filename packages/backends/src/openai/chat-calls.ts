@@ -101,7 +101,7 @@ export class ChatCalls {
     signal: AbortSignal | undefined,
     what: string,
   ): Promise<Try<ChatReply>> {
-    const body: ChatCompletionCreateParams = { ...call.body, stream: false };
+    const body: ChatCompletionCreateParams = { ...this.#body(call), stream: false };
     const request = this.#client(target).chat.completions.create(body, requestOptions(call, signal));
     return this.#readWhole(await (await request.asResponse()).text(), call, what);
   }
@@ -112,7 +112,11 @@ export class ChatCalls {
     signal: AbortSignal | undefined,
     what: string,
   ): Promise<Try<ChatReply>> {
-    const body: ChatCompletionCreateParams = { ...call.body, stream: true, stream_options: { include_usage: true } };
+    const body: ChatCompletionCreateParams = {
+      ...this.#body(call),
+      stream: true,
+      ...(this.#omits("stream_options") ? {} : { stream_options: { include_usage: true } }),
+    };
     const request = this.#client(target).chat.completions.create(body, requestOptions(call, signal));
     const { data: stream, response } = await request.withResponse();
     // A gateway that does not stream, or an error inside HTTP 200.
@@ -133,6 +137,16 @@ export class ChatCalls {
     }
     if (finishReason === null) return badAnswer(what, "the stream ended before the answer did");
     return this.#reply(answer.text(), finishReason, usage, what);
+  }
+
+  /** The endpoint's own wishes; what a request needs wins over them. */
+  #body({ body }: ChatCall): ChatCall["body"] {
+    const wanted = Object.entries(body).filter(([field]) => !this.#omits(field));
+    return { ...this.#options.endpoint.extraBody, ...(Object.fromEntries(wanted) as ChatCall["body"]) };
+  }
+
+  #omits(field: string): boolean {
+    return this.#options.endpoint.omitFields.some((omitted) => omitted === field);
   }
 
   #readWhole(text: string, call: ChatCall, what: string): Try<ChatReply> {

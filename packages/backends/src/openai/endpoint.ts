@@ -7,6 +7,9 @@ import { z } from "zod";
 export const endpointKinds = ["gpu-worker", "tinker", "openai-completions", "vllm-generate", "openai-chat"] as const;
 export type EndpointKind = (typeof endpointKinds)[number];
 
+/** Fields that some servers answer with 400. */
+export const omissibleFields = ["seed", "temperature", "top_p", "stream_options"] as const;
+
 const HttpUrl = z.url({ protocol: /^https?$/ });
 const Name = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,59}$/i, "letters, digits, dot, dash and underscore");
 const VariableName = z.string().regex(/^[A-Z_][A-Z0-9_]*$/i);
@@ -30,6 +33,10 @@ export const EndpointFile = z.strictObject({
   /** Field that carries earlier thinking back to the server; null = it is not sent. */
   reasoningField: z.enum(["reasoning_content", "reasoning"]).nullable().default(null),
   maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).default("max_tokens"),
+  /** Chat: what this server refuses to be told. */
+  omitFields: z.array(z.enum(omissibleFields)).default([]),
+  /** Chat: sent along with every request, such as a gateway's routing or `chat_template_kwargs`. */
+  extraBody: z.record(z.string().min(1), z.json()).default({}),
   maxTries: z.int().min(1).max(100).default(8),
   /** One try, milliseconds. */
   tryTimeoutMs: z.int().min(1).default(600_000),

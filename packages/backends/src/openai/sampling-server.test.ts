@@ -103,6 +103,19 @@ describe("the request", () => {
   });
 });
 
+test("chat: an endpoint's own wishes, and fields that its server refuses", async () => {
+  const server = await serve(() => ({ content: "ok" }));
+  const { sample } = connect("openai-chat", [server.url], {
+    omitFields: ["seed", "stream_options"],
+    extraBody: { chat_template_kwargs: { enable_thinking: false }, model: "not this one" },
+  });
+  await sample();
+  const [asked] = server.asks;
+  expect(asked?.body).toMatchObject({ model: "model-a", chat_template_kwargs: { enable_thinking: false }, top_p: 1 });
+  expect(asked?.body).not.toHaveProperty("seed");
+  expect(asked?.body).not.toHaveProperty("stream_options");
+});
+
 describe("fault 33: Retry-After", () => {
   test("of a second is waited out, said aloud, and can be ended", async () => {
     const server = await serve(({ turn }) => (turn === 0 ? { status: 429, headers: { "retry-after": "1" } } : fine));
