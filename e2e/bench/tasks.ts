@@ -12,7 +12,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import { type Preset, presets } from "@rolldeck/contracts/presets";
-import type { RunConfigInput } from "@rolldeck/contracts/run-config";
+import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
 import { tasks } from "@rolldeck/tasks/registry";
 import { z } from "zod";
 import { root } from "../real/command-line.ts";
@@ -54,7 +54,7 @@ export async function run(args: string[], progress: Progress): Promise<object> {
   try {
     const results: Partial<Record<Benched, SeedResult[]>> = {};
     for (const { name, preset, task } of wanted) {
-      const guess = bestConstant(task);
+      const guess = bestConstant(await opened(task, preset));
       const ofTask: SeedResult[] = [];
       for (const seed of seeds) ofTask.push(await measureSeed({ stack, models, name, preset, progress }, seed, guess));
       results[name] = ofTask;
@@ -150,6 +150,12 @@ async function exportTrained({ stack, models }: Scene, runId: string, modelName:
 
 const guessedFrom = 20_000;
 const Answers = z.object({ answers: z.array(z.string()).min(1) });
+
+/** As the preset's run has it. */
+async function opened(task: Task, preset: Preset): Promise<Task> {
+  const { options } = RunConfig.parse(preset.config).taskSets[0] ?? {};
+  return (await task.open?.({ dataset: null, options: options ?? {} })) ?? task;
+}
 
 /** Share of instances that the one best answer would solve. */
 function bestConstant(task: Task): number {
