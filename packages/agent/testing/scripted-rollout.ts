@@ -122,6 +122,13 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
   const log: string[] = [];
   let commits = 0;
   let clock = 0;
+  const store = (added: readonly Segment[]) => {
+    for (const segment of added) {
+      if (segment.index !== segments.length)
+        throw new Error(`segment ${segment.index} where ${segments.length} is next`);
+      segments.push(structuredClone(segment));
+    }
+  };
   const commit = (what: string) => {
     if (commits === options.lostAtCommit) throw new WorkerLost(what);
     commits += 1;
@@ -157,12 +164,12 @@ export function scriptedRollout(options: ScriptedOptions): ScriptedRollout {
     },
     commitTurn: async (turn: TurnRecord, added: Segment[]) => {
       commit(`turn ${turn.turn}`);
-      segments.push(...structuredClone(added));
+      store(added);
       turns.push(structuredClone({ ...turn, results: turn.calls.map(() => null) }));
     },
     commitResults: async ({ turn, results, segments: added, nextRanges }: TurnResults) => {
       commit(`results ${turn}`);
-      segments.push(...structuredClone(added));
+      store(added);
       const stored = turns[turn];
       if (stored === undefined) throw new Error(`results of turn ${turn}, which is not stored`);
       const merged = stored.calls.map(

@@ -115,4 +115,17 @@ describe("a sub-agent", () => {
     expect(full.turns.map(({ thread }) => thread)).toEqual(["", ""]);
     expect(full.turns[0]?.results[0]?.output).toContain("of 400 context tokens are used");
   });
+
+  it("whose context fills up later leaves its parent's as it was", async () => {
+    const policy = ['[ask(task="b?")]', '[get(key="b")]', '[finish(answer="7")]'];
+    const { prompts, turns } = await run(
+      policy,
+      { messages: [{ role: "user", content: "x".repeat(150) }] },
+      { maxContextTokens: 180 },
+    );
+    expect(turns.map(({ thread }) => thread)).toEqual(["", "0.0", ""]);
+    expect(prompts.at(-1)).toMatch(
+      /^<\|user\|>find a<\|end\|><\|assistant\|>\[ask\(task="b\?"\)\]<\|end\|><\|tool\|>error: the sub-agent/,
+    );
+  });
 });

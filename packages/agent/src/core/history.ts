@@ -56,6 +56,20 @@ export class History {
     return { index, origin, tokens, logprobs, policyVersion };
   }
 
+  /** Takes back the newest segments, from this one on, that will not be committed: the next one gets the index. */
+  takeBack(from: number): void {
+    if (from >= this.segments) return;
+    this.tokens.cutAt(this.rangeOf(from).start);
+    this.#starts.length = from;
+    this.#origins.length = from;
+  }
+
+  /** A segment that was not sampled, once more: nobody has to hold its tokens while a model call is under way. */
+  segment(index: number): Segment {
+    const tokens = this.read([this.rangeOf(index)]);
+    return { index, origin: this.#origins[index] ?? "template", tokens, logprobs: null, policyVersion: null };
+  }
+
   addTurn(turn: TurnRecord): void {
     this.turns += 1;
     if (turn.notes.some(({ kind }) => kind === "dialect")) this.dialectNoted = true;

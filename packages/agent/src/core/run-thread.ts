@@ -9,6 +9,7 @@ import { assistantMessage } from "./assistant-message.ts";
 import { changeContext } from "./change-context.ts";
 import { delegationTooDeep, notRun, notRunAfterChange, subAgentWithoutAnswer } from "./feedback.ts";
 import { foldThread } from "./fold-thread.ts";
+import type { GrowingPrompt } from "./growing-prompt.ts";
 import { readTurn } from "./read-turn.ts";
 import { firstPrompt } from "./render-conversation.ts";
 import type { Rollout } from "./rollout.ts";
@@ -34,15 +35,16 @@ export async function runThread(rollout: Rollout, thread: Thread): Promise<Threa
 /** Samples one turn and commits it; ends the thread instead when the context has no room for a single token. */
 async function takeTurn(rollout: Rollout, thread: Thread): Promise<ThreadEnd | null> {
   const { spec, ports, history } = rollout;
-  const opening = thread.prompt === null ? [history.append("template", openingTokens(rollout, thread))] : [];
-  if (opening.length > 0) thread.opening = history.rangesOf(opening);
-  const prompt = thread.prompt ?? thread.setPrompt(thread.opening);
-  const promptTokens = prompt.length;
-  const room = spec.agent.maxContextTokens - promptTokens;
-  if (room < 1) return { ending: "context_full", finalAnswer: null, reason: contextReason(spec, promptTokens) };
-  const promptRanges = prompt.ranges();
-  const sample = await sampleOrFull(rollout, thread, room);
-  if ("ending" in sample) return sample;
+  const opened = history.segments;
+  const prompt = thread.prompt ?? open(rollout, thread);
+  const uncommitted = Array.from({ length: history.segments - opened }, (_, nth) => opened + nth);
+  const [promptRanges, promptTokens] = [prompt.ranges(), prompt.length];
+  const sample = await sampleWithin(rollout, thread, prompt);
+  if ("ending" in sample) {
+    // What was never shown to a policy is not stored either.
+    history.takeBack(opened);
+    return sample;
+  }
   const { result, sampleMs } = sample;
   thread.transcript.settle();
   const { tokens, logprobs, policyVersion, stopReason, cacheHitTokens } = result;
@@ -61,7 +63,7 @@ async function takeTurn(rollout: Rollout, thread: Thread): Promise<ThreadEnd | n
     nextRanges: null,
     ...readTurn(spec, thread.plan.tools, result, history.dialectNoted),
   };
-  await ports.commitTurn(turn, [...opening, sampled]);
+  await ports.commitTurn(turn, [...uncommitted.map((index) => history.segment(index)), sampled]);
   history.addTurn(turn);
   thread.addTurn(turn, history.wordsOf(turn));
   thread.transcript.add(() => [assistantMessage(rollout, turn)]);
@@ -69,17 +71,24 @@ async function takeTurn(rollout: Rollout, thread: Thread): Promise<ThreadEnd | n
   return null;
 }
 
-const openingTokens = ({ spec }: Rollout, { plan }: Thread): number[] =>
-  firstPrompt(spec.tokenizer, { ...spec, ...plan, describeTools: spec.agent.describeTools });
+/** The thread's first prompt, as a segment that is committed with its first turn. */
+function open({ spec, history }: Rollout, thread: Thread): GrowingPrompt {
+  const opening = { ...spec, ...thread.plan, describeTools: spec.agent.describeTools };
+  const { index } = history.append("template", firstPrompt(spec.tokenizer, opening));
+  thread.opening = [history.rangeOf(index)];
+  return thread.setPrompt(thread.opening);
+}
 
-/** A server with a smaller window than the run's says so only when it is asked: that is a full context, not a failure. */
-async function sampleOrFull(rollout: Rollout, thread: Thread, room: number) {
-  const { prompt, plan } = thread;
+/** A server with a smaller window than the run's says so only when it is asked: that is a full context too, not a failure. */
+async function sampleWithin(rollout: Rollout, { plan }: Thread, prompt: GrowingPrompt) {
+  const full = (reason: string): ThreadEnd => ({ ending: "context_full", finalAnswer: null, reason });
+  const room = rollout.spec.agent.maxContextTokens - prompt.length;
+  if (room < 1) return full(contextReason(rollout.spec, prompt.length));
   try {
-    return await takeSample(rollout, prompt ?? thread.setPrompt([]), plan.tools, room);
+    return await takeSample(rollout, prompt, plan.tools, room);
   } catch (error) {
     if (!(error instanceof BoundaryError) || error.code !== "context_full") throw error;
-    return { ending: "context_full", finalAnswer: null, reason: error.message } satisfies ThreadEnd;
+    return full(error.message);
   }
 }
 

@@ -22,6 +22,11 @@ export class TokenList {
     return Array.from(this.#ids.subarray(start, Math.min(end, this.#length)));
   }
 
+  /** Forgets everything from there on. */
+  cutAt(length: number): void {
+    this.#length = Math.min(this.#length, length);
+  }
+
   /** A quarter more than needed: growing costs a constant per token, and little lies unused. */
   #grow(needed: number): void {
     const larger = new Uint32Array(Math.max(256, Math.ceil(needed * 1.25)));
