@@ -111,37 +111,53 @@ test("throwing, hanging, silent, binary, huge: each is told, and the whole of wh
   expect(content.length).toBeGreaterThan(4_000_000);
 });
 
-test("an MCP server that dies is told and comes back; one that is not there fails the attempt, not the reward", async () => {
-  const script = fileURLToPath(new URL("../../../packages/agent/testing/mcp-server.mjs", import.meta.url));
+const script = fileURLToPath(new URL("../../../packages/agent/testing/mcp-server.mjs", import.meta.url));
+const finishing = { tasks: { story: taskOf(["finish"], (answer) => answer === "done") }, tools: { finish } };
+async function startWithServers(servers: object, ...lines: string[]): Promise<Rig> {
   const list = join(folder, "mcp.json");
-  await writeFile(
-    list,
-    JSON.stringify({
-      own: { command: process.execPath, args: [script, "stdio"], perRollout: true },
-      missing: { command: "/no/such/program" },
-    }),
-  );
+  await writeFile(list, JSON.stringify(servers));
   rig = await startRig({
-    policy: recite("[own__count()]", "[own__crash()]", "[own__count()]", '[finish(answer="done")]'),
-    parts: { tasks: { story: taskOf(["finish"], (answer) => answer === "done") }, tools: { finish } },
+    policy: recite(...lines, '[finish(answer="done")]'),
+    parts: finishing,
     env: { ROLLDECK_MCP_SERVERS: list },
   });
-  const runId = await rig.launch(story({ mcp: [{ server: "own" }] }));
-  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  return rig;
+}
+
+test("an MCP server that dies is told, and comes back", async () => {
+  const own = { command: process.execPath, args: [script, "stdio"], perRollout: true };
+  const made = await startWithServers({ own }, "[own__count()]", "[own__crash()]", "[own__count()]");
+  const runId = await made.launch(story({ mcp: [{ server: "own" }] }));
+  expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
   expect(await callsOf(runId)).toMatchObject([
     { name: "own__count", output: "1", code: null },
     { name: "own__crash", output: expect.stringContaining("own ended or went away"), code: "mcp_gone" },
     { name: "own__count", output: "1", code: null },
     { name: "finish", code: null },
   ]);
-  const other = await rig.launch(story({ mcp: [{ server: "missing" }] }));
-  await rig.until("a rollout gave up", () =>
-    Promise.resolve(
-      rig?.value("select 1 from rollouts where run_id = $1 and outcome = 'failed' and reward is null", [other]),
-    ),
+});
+
+test("servers and tools that are not there end the run before its model is made, with the reason", async () => {
+  const made = await startWithServers({ files: { command: process.execPath, args: [script, "stdio"] } });
+  const reasonOf = async (mcp: object) => {
+    const runId = await made.launch(story({ mcp: [mcp] }));
+    expect(await made.untilStatus(runId, "completed", "failed")).toBe("failed");
+    return (await made.status(runId)).reason;
+  };
+  expect(await reasonOf({ server: "other" })).toContain('this worker has no MCP server "other"');
+  expect(await reasonOf({ server: "files", tools: ["fly"] })).toContain('MCP server files has no tool "fly"');
+  expect(made.gpu.models()).toEqual([]);
+});
+
+test("a server that does not start is no rollout's fault and no reward", async () => {
+  const made = await startWithServers({ missing: { command: "/no/such/program" } });
+  const runId = await made.launch(story({ mcp: [{ server: "missing" }] }));
+  await made.until("a preparation failed", () =>
+    made.value("select 1 from runs where id = $1 and prepare_failures > 0", [runId]),
   );
-  const reasons = await rows("select distinct reason from rollouts where run_id = $1 and outcome = 'failed'", other);
-  expect(reasons).toEqual([{ reason: expect.stringContaining("tool server missing could not be started") }]);
+  expect(await made.value("select count(*)::int from rollouts where run_id = $1 and reward is not null", [runId])).toBe(
+    0,
+  );
 });
 
 test("an environment that lived in a worker that stopped: the rollout begins anew and ends by the environment's word", async () => {
