@@ -2,6 +2,7 @@
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
+import { readTurns } from "@rolldeck/db/reads/read-turns";
 import { decodeMask } from "@rolldeck/rl/mask-reasons";
 import { tools } from "@rolldeck/tools/registry";
 import { afterEach, expect, test, vi } from "vitest";
@@ -106,6 +107,12 @@ test("sub-agents, hints, changed contexts and caps are stored as they happened a
     true,
     false,
   ]);
+  const page = { rolloutId: first?.id ?? "", attempt: 1, after: -1, limit: 20 };
+  const shown = await readTurns(made.database.pool, page);
+  // The turn that handed work on has ranges too, and lost nothing of its context.
+  expect(shown.turns.map(({ contextChange }) => contextChange !== null)).toEqual(
+    turns.map(({ turn }) => turn === 5 || turn === 6),
+  );
   expect(segments.map(({ origin }) => origin)).toContain("hint");
   expect(turns[3]?.results[0]).toMatchObject({ wholeBytes: 402, output: expect.stringContaining("tokens cut") });
   const artifact = await made.value("select turn from artifacts where rollout_id = $1", [first?.id]);

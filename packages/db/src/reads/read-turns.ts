@@ -217,6 +217,8 @@ function contextChange(
   const next = pairs(flat);
   const newTokens = countPlaces(without(next, before));
   const keptTokens = countPlaces(next) - newTokens;
+  // All of it stays: a sub-agent's turns lie between this turn and its answer, so the ranges had to be written down.
+  if (keptTokens === countPlaces(before)) return null;
   const keepsSampled = next.some((range) =>
     piecesOf(range, layout).some(({ segment }) => segment.origin === "sampled"),
   );
