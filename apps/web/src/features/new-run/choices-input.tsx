@@ -1,5 +1,6 @@
 "use client";
 import type { JSX } from "react";
+import { nullMeaning } from "./config-fields.ts";
 import type { InputProps } from "./input-props.ts";
 
 /** Any of a fixed list; where null is allowed, also "as it is elsewhere said", which is not the same as none of them. */
@@ -19,7 +20,7 @@ export function ChoicesInput({ id, field, value, onChange, disabled, describedBy
             onChange={(event) => onChange(event.target.checked ? undefined : [])}
             className="size-4 accent-accent"
           />
-          none set (default)
+          {nullMeaning(field.help)} (default)
         </label>
       )}
       {field.choices.map((choice) => (

@@ -196,3 +196,6 @@ export const fieldLabel = (field: Field): string => {
   if (parent === "stageTimeoutMs") return `${field.label} deadline, ms`;
   return field.label;
 };
+
+/** What null stands for, as the help says it: `null = the task's own limit` → "the task's own limit"; else "none". */
+export const nullMeaning = (help: string): string => /(?:^|[;,:] )null = ([^;]+)$/.exec(help)?.[1]?.trim() ?? "none";

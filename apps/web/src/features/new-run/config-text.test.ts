@@ -1,7 +1,7 @@
 import { presets } from "@rolldeck/contracts/presets";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { describe, expect, test } from "vitest";
-import { sections, taskSetFields } from "./config-fields.ts";
+import { nullMeaning, sections, taskSetFields } from "./config-fields.ts";
 import { configDifferences, configToText, parseConfigText, pathText, setInText, valueAt } from "./config-text.ts";
 import { onFrom } from "./on-from.ts";
 
@@ -106,6 +106,15 @@ describe("the form's fields", () => {
     expect(warmStart?.kind).toBe("optional-group");
     expect(warmStart?.fields.map((field) => field.default)).toEqual([90, 64, 0.002]);
     expect(taskSetFields.find((field) => field.path[0] === "name")?.default).toBeUndefined();
+  });
+
+  test("null is shown as what it stands for", () => {
+    const meaning = (path: string) => nullMeaning(fields.find((field) => pathText(field.path) === path)?.help ?? "");
+    expect(meaning("agent.hints")).toBe("the task's own");
+    expect(meaning("model.thinking")).toBe("the template's own default");
+    expect(meaning("evaluation.temperature")).toBe("the training temperature");
+    expect(meaning("agent.maxOutputTokens")).toBe("no such limit");
+    expect(nullMeaning("Turns per rollout")).toBe("none");
   });
 
   test("settings that are more than one plain value have a control of their own", () => {

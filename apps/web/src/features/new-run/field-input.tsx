@@ -2,14 +2,14 @@
 import { type JSX, useState } from "react";
 import { join } from "../../design/join.ts";
 import { ChoicesInput } from "./choices-input.tsx";
-import type { Field } from "./config-fields.ts";
+import { type Field, nullMeaning } from "./config-fields.ts";
 import { type InputProps, inputClass } from "./input-props.ts";
 import { StructureInput } from "./structure-input.tsx";
 
 const shown = (value: unknown): string =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 const defaultText = (field: Field): string =>
-  field.default === undefined ? "required" : field.default === null ? "none" : shown(field.default);
+  field.default === undefined ? "required" : field.default === null ? nullMeaning(field.help) : shown(field.default);
 
 export function FieldInput(props: InputProps): JSX.Element {
   const { id, field, value, onChange, invalid, disabled, describedBy } = props;
@@ -92,7 +92,7 @@ function TextInput({ id, field, value, onChange, invalid, disabled, describedBy 
 }
 
 /** Yes, no, or left to somebody else. */
-function ThreeWayInput({ id, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+function ThreeWayInput({ id, field, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
   const answers = new Map<string, boolean | undefined>([
     ["", undefined],
     ["yes", true],
@@ -108,7 +108,7 @@ function ThreeWayInput({ id, value, onChange, invalid, disabled, describedBy }: 
       value={typeof value === "boolean" ? (value ? "yes" : "no") : ""}
       onChange={(event) => onChange(answers.get(event.target.value))}
     >
-      <option value="">none (default)</option>
+      <option value="">{nullMeaning(field.help)} (default)</option>
       <option value="yes">yes</option>
       <option value="no">no</option>
     </select>
