@@ -12,6 +12,10 @@ import {
 import { decodeTokens, encodeBytes, endToken } from "@rolldeck/backends/testing/scripted/vocabulary";
 import { keyChainPolicy } from "@rolldeck/backends/testing/scripted-worker";
 import type { RunConfigInput } from "@rolldeck/contracts/run-config";
+import { requestBatch } from "@rolldeck/db/driven/batch-requests";
+import { readFinishedRollouts } from "@rolldeck/db/driven/finished-rollouts";
+import { renewTrainerLease } from "@rolldeck/db/driven/trainer-lease";
+import { wakeRun } from "@rolldeck/db/runs/wake";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
 
@@ -117,6 +121,31 @@ test("generate and chat by name in the operator's list, with a key from the envi
   const tables = ["runs", "events", "rollouts", "gpu_workers", "policy_versions"];
   for (const table of tables) {
     expect(await made.value(`select count(*)::int from ${table} t where t::text like '%canary%'`), table).toBe(0);
+  }
+});
+
+test("an outside trainer drives a run over completions and gets ids with log-probabilities", async () => {
+  const server = await serve(sampleIds);
+  const made = await start([]);
+  const backend = { name: "openai-completions", endpoint: server.url };
+  const model = { name: "quickstart", warmStart: null };
+  const runId = await made.launch(smokeConfig({ stepSource: "driven", backend, model, budget: { steps: 1 } }));
+  await made.untilStatus(runId, "running");
+  const { pool } = made.database;
+  await renewTrainerLease(pool, { runId, leaseMs: 60_000 });
+  const instances = [0, 1].map((index) => ({ taskSet: 0, index }));
+  const request = { runId, trainerStep: 1, instances, samples: 2, policyVersion: 0, deadlineMs: null };
+  const { batchId } = await requestBatch(pool, request);
+  await wakeRun(pool, runId);
+  const page = await made.until("the batch", async () => {
+    const read = await readFinishedRollouts(pool, { runId, batchId, cursor: 0, limit: 10 });
+    return read.done ? read : null;
+  });
+  expect(page.rollouts).toHaveLength(4);
+  for (const { trajectory } of page.rollouts) {
+    const sampled = trajectory.segments.filter(({ origin }) => origin === "sampled");
+    expect(sampled.length).toBeGreaterThan(0);
+    for (const { tokens, logprobs } of sampled) expect(logprobs).toHaveLength(tokens.length);
   }
 });
 
