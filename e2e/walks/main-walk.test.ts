@@ -97,8 +97,22 @@ describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
     expect(await page.locator('[data-field="name"] input').inputValue()).toBe("walked");
     await page.locator('[data-field="seed"] input').fill("7");
     expect(await page.locator('[data-field="agent.sampling.temperature"] input').isEnabled()).toBe(true);
+    await page.locator('[data-field="agent.hints"]').getByLabel("steps-left").check();
+    await page.locator('[data-field="evaluation.passAt"] input').fill("1, 2");
+    await page.locator('[data-field="evaluation.samplesPerInstance"] input').fill("2");
+    await page.locator('[data-field="taskSets[0].options"] textarea').fill("- not a mapping");
+    await page.locator('[data-field="taskSets[0].options"]').getByTestId("field-error").waitFor();
+    await page.locator('[data-field="taskSets[0].options"] textarea').fill("");
     await page.getByRole("tab", { name: "YAML" }).click();
-    expect(await yaml.inputValue()).toContain("seed: 7");
+    const written = await yaml.inputValue();
+    expect(written).toContain("seed: 7");
+    expect(written).toMatch(/hints:\s+- steps-left/);
+    expect(written).toMatch(/passAt:\s+- 1\s+- 2/);
+    // The scripted policy knows no hints.
+    await page.getByRole("tab", { name: "Form" }).click();
+    await page.locator('[data-field="agent.hints"]').getByLabel("the task's own").check();
+    await page.getByRole("tab", { name: "YAML" }).click();
+    expect(await yaml.inputValue()).not.toContain("hints");
   });
 
   test("launches once and is watched to its end without a reload", async () => {
