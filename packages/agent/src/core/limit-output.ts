@@ -8,18 +8,21 @@ export interface LimitedOutput {
   readonly text: string;
   /** UTF-8 bytes of the whole output when `text` is a cut version; else null. */
   readonly wholeBytes: number | null;
+  /** `text` is not what the tool gave, letter for letter. */
+  readonly changed: boolean;
 }
 
 export function limitOutput(
   { agent, tokenizer }: Pick<RolloutSpec, "agent" | "tokenizer">,
   output: string,
 ): LimitedOutput {
-  const { text, wholeBytes } = safeOutput(output, agent.maxOutputBytes);
-  if (agent.maxOutputTokens === null) return { text, wholeBytes };
+  const safe = safeOutput(output, agent.maxOutputBytes);
+  const { text, wholeBytes } = safe;
+  if (agent.maxOutputTokens === null) return safe;
   const fewer = fewerTokens(tokenizer, text, agent.maxOutputTokens);
   return fewer === text
-    ? { text, wholeBytes }
-    : { text: fewer, wholeBytes: wholeBytes ?? new TextEncoder().encode(output).length };
+    ? safe
+    : { text: fewer, wholeBytes: wholeBytes ?? new TextEncoder().encode(output).length, changed: true };
 }
 
 /** A UTF-16 unit is at most three bytes and a byte at most one token: most outputs need no encoding to be known short. */

@@ -28,8 +28,11 @@ export async function runCall(rollout: Rollout, thread: Thread, call: ToolCall, 
   signal.throwIfAborted();
   const { error = null, finalAnswer, context } = outcome;
   const whole = outcome.output === "" && error !== null ? `error: ${error.message}` : outcome.output;
-  const { text, wholeBytes } = limitOutput(spec, whole);
-  if (wholeBytes !== null) {
+  const { text, changed, ...limited } = limitOutput(spec, whole);
+  // A tool that kept only the ends of its output knows its size.
+  const wholeBytes = outcome.wholeBytes ?? limited.wholeBytes;
+  // What was cleaned of terminal codes can be read as it came, too.
+  if (changed) {
     const turn = thread.last?.turn ?? 0;
     await ports.saveArtifact?.({ turn, index: call.index, name: "output.txt", text: whole });
   }
