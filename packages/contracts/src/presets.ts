@@ -74,6 +74,39 @@ export const presets = {
       budget: { steps: 20 },
     },
   },
+  mixed: {
+    title: "Mixed: two tasks on CPU",
+    summary:
+      "One policy learns the key chain and the memory task in the same steps; every number is kept for each of them.",
+    config: {
+      name: "key chain and memory",
+      tags: ["mixed"],
+      seed: 1,
+      model: { name: "quickstart", warmStart: { steps: 300, demosPerStep: 64, learningRate: 2e-3 } },
+      taskSets: [{ name: "key-chain" }, { name: "memory-small" }],
+      agent: {
+        dialect: "pythonic",
+        maxTurns: 8,
+        maxContextTokens: 256,
+        describeTools: false,
+        sampling: { temperature: 0.7, maxTokensPerTurn: 48 },
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 128, run: 128, evaluate: 128 } },
+      algorithm: {
+        groupsPerStep: 16,
+        groupSize: 8,
+        advantage: "rloo",
+        normaliserTokens: 128,
+        learningRate: 3e-4,
+        beta2: 0.99,
+        clipLow: 0.2,
+        clipHigh: 0.28,
+      },
+      evaluation: { samples: 256 },
+      checkpoints: { every: 10, keep: 3 },
+      budget: { steps: 20 },
+    },
+  },
   search: {
     title: "Search: two hops on CPU",
     summary:
