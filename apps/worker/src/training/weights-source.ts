@@ -22,7 +22,7 @@ export async function weightsSource(scene: PrepareScene, version: number): Promi
   const { startFrom } = claimed.config.model;
   if (startFrom !== null) return recordWarmStart(scene, await startingWeights(context.pool, startFrom));
   if ((claimed.config.model.warmStart?.steps ?? 0) === 0) return null;
-  const demonstrations = await demonstrationSource(context, claimed.config);
+  const demonstrations = await demonstrationSource(context, claimed.config, scene.signal);
   const name = warmStartName(demonstrations);
   const found = await findWarmStart(context.pool, name);
   if (found === null) return recordWarmStart(scene, await trainWarmStart(scene, demonstrations, name));
