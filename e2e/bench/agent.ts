@@ -6,7 +6,7 @@
  * all stages and durable writes included; a run before it warms the process up.
  * `cpuMsPerTurn`: from all rollouts' second model call to all rollouts' 20th, so at contexts of about that length, first prompts not
  * among them. `peakMemoryMB`: peak resident memory with 512 rollouts at 32k tokens, over the same process idle before any run.
- * Flags: --rollouts <n> (512), --only <parts> (of throughput,2k,8k,32k; the others' numbers are null), --profile <file> (CPU profile
+ * Rollouts come in groups of 8 of one instance. Flags: --rollouts <n> (512), --only <parts> (of throughput,2k,8k,32k; the others' numbers are null), --profile <file> (CPU profile
  * of the worker).
  */
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -37,6 +37,8 @@ const turnTokens = 94;
 const grownPrompt = 2600 - turns * turnTokens;
 const prompts = { "2k": 2048, "8k": 8192, "32k": 32_768 } as const;
 const promptFor = (tokens: number) => tokens - (turns / 2) * turnTokens;
+/** Rollouts of one instance, as in training. */
+const groupSize = 8;
 const limitMs = 240_000;
 
 export async function run(args: string[], progress: Progress) {
@@ -174,7 +176,7 @@ async function launch({ pool, rollouts }: Scene, promptCharacters: number): Prom
     taskSets: [{ name: `echo-${promptCharacters}` }],
     agent: { maxTurns: 1000, maxContextTokens: 65_536, describeTools: false, sampling: { maxTokensPerTurn: 64 } },
     dispatcher: { name: "pipeline", bounds: { init: rollouts, run: rollouts, evaluate: rollouts } },
-    evaluation: { samples: rollouts },
+    evaluation: { samples: rollouts / groupSize, samplesPerInstance: groupSize },
   };
   return (await createRun(pool, { config: RunConfig.parse(config) })).runId;
 }

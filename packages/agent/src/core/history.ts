@@ -49,11 +49,15 @@ export class History {
     sampled?: Pick<Segment, "logprobs" | "policyVersion">,
   ): Segment {
     const { logprobs, policyVersion } = sampled ?? { logprobs: null, policyVersion: null };
-    const index = this.#starts.length;
+    return { index: this.appendTokens(origin, tokens), origin, tokens, logprobs, policyVersion };
+  }
+
+  /** @returns the new segment's index */
+  appendTokens(origin: SegmentOrigin, tokens: ArrayLike<number>): number {
     this.#starts.push(this.tokens.length);
     this.#origins.push(origin);
     this.tokens.push(tokens);
-    return { index, origin, tokens, logprobs, policyVersion };
+    return this.#starts.length - 1;
   }
 
   /** Takes back the newest segments, from this one on, that will not be committed: the next one gets the index. */

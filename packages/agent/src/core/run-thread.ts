@@ -10,8 +10,8 @@ import { changeContext } from "./change-context.ts";
 import { delegationTooDeep, notRun, notRunAfterChange, subAgentWithoutAnswer } from "./feedback.ts";
 import { foldThread } from "./fold-thread.ts";
 import type { GrowingPrompt } from "./growing-prompt.ts";
+import { openingTokens } from "./opening-tokens.ts";
 import { readTurn } from "./read-turn.ts";
-import { firstPrompt } from "./render-conversation.ts";
 import type { Rollout } from "./rollout.ts";
 import { failure, runCall } from "./run-call.ts";
 import { takeSample } from "./take-sample.ts";
@@ -74,7 +74,7 @@ async function takeTurn(rollout: Rollout, thread: Thread): Promise<ThreadEnd | n
 /** The thread's first prompt, as a segment that is committed with its first turn. */
 function open({ spec, history }: Rollout, thread: Thread): GrowingPrompt {
   const opening = { ...spec, ...thread.plan, describeTools: spec.agent.describeTools };
-  const { index } = history.append("template", firstPrompt(spec.tokenizer, opening));
+  const index = history.appendTokens("template", openingTokens(spec.tokenizer, opening));
   thread.opening = [history.rangeOf(index)];
   return thread.setPrompt(thread.opening);
 }

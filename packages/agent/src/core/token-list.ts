@@ -7,7 +7,7 @@ export class TokenList {
     return this.#length;
   }
 
-  push(tokens: readonly number[]): void {
+  push(tokens: ArrayLike<number>): void {
     const end = this.#length + tokens.length;
     if (end > this.#ids.length) this.#grow(end);
     this.#ids.set(tokens, this.#length);
