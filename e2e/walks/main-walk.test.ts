@@ -126,6 +126,11 @@ describe.skipIf(chromiumMissing)(`the main walk, ${chromiumName}`, () => {
     await page.waitForFunction(() => document.querySelector('[data-testid="run-step"]')?.textContent === "2");
     await page.locator('figure[aria-label^="Reward"] .recharts-line-curve').first().waitFor({ state: "attached" });
     expect(await page.evaluate(() => document.documentElement.getAttribute("data-not-reloaded"))).toBe("yes");
+    // At this width two large charts, then three in a row.
+    const tops = await page
+      .locator("main figure")
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+    expect([tops[0] === tops[1], new Set(tops.slice(2, 5)).size, tops[4] === tops[5]]).toEqual([true, 1, false]);
     const { items } = await stack.rolldeck.listRuns();
     expect(items.map((run) => run.name)).toEqual(["walked"]);
   });

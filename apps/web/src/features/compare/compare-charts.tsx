@@ -32,10 +32,7 @@ export function CompareCharts({
           {comparison.metrics.map((metric, index) => (
             <div
               key={metric.name}
-              className={join(
-                "col-span-12 md:col-span-6",
-                index >= 2 && "min-[1024px]:col-span-4 min-[1700px]:col-span-3",
-              )}
+              className={join("col-span-12 md:col-span-6", index >= 2 && "lg:col-span-4 min-[106rem]:col-span-3")}
             >
               <LineChart
                 title={metrics[metric.name].title}

@@ -71,7 +71,7 @@ export function SiblingColumns({
                 </p>
               )}
               {turns.map((each, index) => (
-                <Cell key={columns[index]?.rolloutId} turn={each[at]} />
+                <Cell key={columns[index]?.rolloutId} turn={each[at]} ends={at === each.length} />
               ))}
             </Fragment>
           ))}
@@ -146,8 +146,9 @@ function ColumnHead({ sibling, rollout }: { sibling: Sibling; rollout: RolloutDe
   );
 }
 
-function Cell({ turn }: { turn: TurnView | undefined }): JSX.Element {
-  if (!turn) return <div className="border-b border-l border-g3 px-4 py-2 text-sm text-g6 first:border-l-0">ended</div>;
+/** @param ends the rollout ended with the turn above */
+function Cell({ turn, ends }: { turn: TurnView | undefined; ends: boolean }): JSX.Element {
+  if (!turn) return <div className="border-b border-l border-g3 px-4 py-2 text-sm text-g7">{ends && "ended"}</div>;
   return (
     <div className="min-w-0 border-b border-l border-g3 px-4 py-2">
       <p className="num flex gap-2 text-xs text-g7">

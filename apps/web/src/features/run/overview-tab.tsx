@@ -141,10 +141,7 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
         {charts.map(({ chart, series: lines }) => (
           <div
             key={chart.title}
-            className={join(
-              "col-span-12 md:col-span-6",
-              !chart.big && "min-[1024px]:col-span-4 min-[1700px]:col-span-3",
-            )}
+            className={join("col-span-12 md:col-span-6", !chart.big && "lg:col-span-4 min-[106rem]:col-span-3")}
           >
             <LineChart
               title={chart.title}
