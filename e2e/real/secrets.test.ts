@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { type CompletionServer, startCompletionServer } from "@rolldeck/backends/testing/completion-server";
 import { LiveConnection } from "@rolldeck/realtime/client/live-connection";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rolldeck } from "./command-line.ts";
@@ -14,11 +15,14 @@ const canaries = new Map([
   ["owner token", "rdo_owner-canary-0123456789abcdef0123456789"],
   ["GPU worker key", "tml-gpu-canary-0123456789abcdef0123456789"],
   ["password of an endpoint", "pw-canary"],
+  ["key of a listed endpoint", "sk-canary-0001"],
+  ["password of a listed endpoint", "pw-listed-canary"],
 ]);
 const canary = (name: string): string => canaries.get(name) ?? "";
 
 let folder: string;
 let stack: RealStack;
+let hosted: CompletionServer;
 const frames: string[] = [];
 const answers: string[] = [];
 const printed: string[] = [];
@@ -28,11 +32,26 @@ beforeAll(async () => {
   mkdirSync(path.join(folder, "secrets"), { mode: 0o700 });
   writeFileSync(path.join(folder, "owner-token"), `${canary("owner token")}\n`, { mode: 0o600 });
   writeFileSync(path.join(folder, "secrets/gpu-worker-key"), `${canary("GPU worker key")}\n`, { mode: 0o600 });
-  stack = await startRealStack({ dataFolder: folder, env: { ROLLDECK_LOG_LEVEL: "debug" } });
+  // It takes no key at all, and says so with the key.
+  hosted = await startCompletionServer({
+    answer: ({ headers }) => ({ status: 400, body: { error: { message: `refused: ${headers.authorization}` } } }),
+  });
+  const listed = {
+    name: "hosted",
+    kind: "openai-chat",
+    urls: [hosted.url.replace("http://", `http://u:${canary("password of a listed endpoint")}@`)],
+    keys: [canary("key of a listed endpoint")],
+    model: "big",
+  };
+  const endpoints = path.join(folder, "secrets/endpoints.json");
+  writeFileSync(endpoints, JSON.stringify([listed]), { mode: 0o600 });
+  const env = { ROLLDECK_LOG_LEVEL: "debug", ROLLDECK_ENDPOINTS: endpoints };
+  stack = await startRealStack({ dataFolder: folder, env });
   canaries.set("database password", readFileSync(path.join(folder, "postgres/password"), "utf8").trim());
 });
 afterAll(async () => {
   await stack?.stop();
+  await hosted?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -108,6 +127,22 @@ test("a run with an API token, and calls that fail in every way", async () => {
   stranger.socket.disconnect();
 });
 
+test("a run over a listed endpoint whose server repeats the key in its refusals", async () => {
+  const config = {
+    ...tinyConfig(1),
+    kind: "evaluate",
+    backend: { name: "openai-chat", server: "hosted" },
+    agent: { ...tinyConfig(1).agent, dialect: "openai" },
+    evaluation: { samples: 2 },
+  };
+  const { runId }: { runId: string } = JSON.parse(await call(201, "POST", "/api/v1/runs", { body: { config } }));
+  expect(await stack.ended(runId)).toBe("failed");
+  expect(hosted.asks[0]?.headers.authorization).toBe(`Bearer ${canary("key of a listed endpoint")}`);
+  expect(await call(200, "GET", `/api/v1/runs/${runId}/events?limit=1000`)).toContain("refused: Bearer [key]");
+  for (const place of ["", "/matrix"]) await call(200, "GET", `/api/v1/runs/${runId}${place}`);
+  await call(200, "GET", "/api/v1/system");
+});
+
 test("no canary in answers, socket messages and what the commands printed", () => {
   expect(frames.length).toBeGreaterThan(2);
   expect(leaksIn(answers.join("\n"))).toEqual([]);
@@ -139,7 +174,7 @@ test("no canary in arguments of processes, and in their environments only what e
 });
 
 test("no canary in logs and files but those made for it", () => {
-  const kept = ["owner-token", "secrets/gpu-worker-key", "postgres/password"];
+  const kept = ["owner-token", "secrets/gpu-worker-key", "secrets/endpoints.json", "postgres/password"];
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
