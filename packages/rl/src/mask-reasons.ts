@@ -45,7 +45,8 @@ export function rowMask(row: PackedRow, trajectory: TrajectoryTokens, whole: Tok
     const turn = turns.find((candidate) => candidate.turn === row.turns[nth]);
     if (turn === undefined) throw new RangeError(`row names turn ${row.turns[nth]}, which the trajectory lacks`);
     const segment = segments[turn.sampledSegment];
-    const ofTurn = whole ?? turnMask(turn, turn.turn === newest);
+    // A sub-agent's cut turn ends its thread only: the rollout went on, if only to say so.
+    const ofTurn = whole ?? turnMask(turn, turn.turn === newest && turn.thread === "");
     for (let position = range.start; position < range.end; position++) {
       mask[position] = ofTurn ?? sampledTokenMask(segment, position - range.start) ?? callMask(turn);
     }
@@ -67,8 +68,9 @@ function sampledTokenMask(segment: Segment | undefined, offset: number): TokenMa
   return Number.isFinite(logprobs[offset]) ? null : "no-logprob";
 }
 
-const callMask = ({ parseError, calls }: TurnRecord): TokenMask =>
-  parseError !== null && calls.length === 0 ? "parse-retry" : null;
+/** A cut turn is none of these, though the policy was told of it too: `turnMask` has decided on it. */
+const callMask = ({ parseError, calls, stopReason }: TurnRecord): TokenMask =>
+  stopReason === "stop" && parseError !== null && calls.length === 0 ? "parse-retry" : null;
 
 /** Flat (count, reason index or −1) list. */
 export function encodeMask(mask: readonly TokenMask[]): number[] {

@@ -11,9 +11,19 @@ export interface Trajectory {
   readonly turns: readonly CommittedTurn[];
 }
 
-/** The result of each call of the turn, in call order, found by its index; null = not ended. */
-export const resultsInOrder = (turn: CommittedTurn): (ToolResult | null)[] =>
-  turn.calls.map((call) => turn.results.find((result) => result?.index === call.index) ?? null);
+/**
+ * The result of each call of the turn, in call order, found by its index; null = not ended. Asked after every call, so a turn of
+ * thousands of calls must not pay for each what it pays for all: results mostly lie in their places.
+ */
+export function resultsInOrder({ calls, results }: CommittedTurn): (ToolResult | null)[] {
+  let byIndex: Map<number, ToolResult> | null = null;
+  return calls.map(({ index }, place) => {
+    const own = results[place];
+    if (own?.index === index) return own;
+    byIndex ??= new Map(results.flatMap((result) => (result === null ? [] : [[result.index, result]])));
+    return byIndex.get(index) ?? null;
+  });
+}
 
 /** Joins ranges that touch and drops empty ones; the tokens stay the same. */
 export function joinRanges(ranges: readonly TokenRange[]): TokenRange[] {
