@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 
 // Where every call looks at every pair of calls, these alone take minutes.
-const calls = 4_000;
+const many = 4_000;
 
 test("all of them run, in order", async () => {
-  const many = `[${Array.from({ length: calls }, (_, nth) => `get(key="${nth}")`).join(", ")}]`;
+  const written = `[${Array.from({ length: many }, (_, nth) => `get(key="${nth}")`).join(", ")}]`;
   const script = scriptedRollout({ tokenizer, policy: [""] });
   const ports = {
     ...script,
-    sample: async () => saying(tokenizer, script.toolCalls.length === 0 ? many : '[finish(answer="7")]'),
+    sample: async () => saying(tokenizer, script.toolCalls.length === 0 ? written : '[finish(answer="7")]'),
     // Storage that looks at nothing: this is about the loop.
     commitTurn: async () => {},
     commitResults: async () => {},
@@ -29,9 +29,9 @@ test("all of them run, in order", async () => {
   const agent = { maxContextTokens: 1_000_000, sampling: { maxTokensPerTurn: 131_072 } };
   const end = await runRollout(rolloutSpec(tokenizer, agent), null, ports, new AbortController().signal);
   expect(end).toMatchObject({ ending: "finish_tool", finalAnswer: "7", turns: 2 });
-  expect(end.toolCalls).toHaveLength(calls + 1);
+  expect(end.toolCalls).toHaveLength(many + 1);
   expect(script.toolCalls.map((call) => call.arguments.key)).toEqual([
-    ...Array.from({ length: calls }, (_, nth) => String(nth)),
+    ...Array.from({ length: many }, (_, nth) => String(nth)),
     undefined,
   ]);
 });
@@ -39,9 +39,9 @@ test("all of them run, in order", async () => {
 test("results are found by their call's index, whatever their order", () => {
   const call = (index: number) => ({ index, name: "get", arguments: {}, raw: "" });
   const result = (index: number) => ({ index, output: `${index}`, error: null, durationMs: 0 });
-  const turn = { calls: [call(0), call(1), call(2)] } as Parameters<typeof resultsInOrder>[0];
+  const calls = [call(0), call(1), call(2)];
   const found = (results: (ReturnType<typeof result> | null)[]) =>
-    resultsInOrder({ ...turn, results }).map((one) => one?.index ?? null);
+    resultsInOrder({ calls, results }).map((one) => one?.index ?? null);
   expect(found([result(0), null, null])).toEqual([0, null, null]);
   expect(found([null, result(2), result(0)])).toEqual([0, null, 2]);
   expect(found([result(2)])).toEqual([null, null, 2]);

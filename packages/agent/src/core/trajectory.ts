@@ -15,7 +15,7 @@ export interface Trajectory {
  * The result of each call of the turn, in call order, found by its index; null = not ended. Asked after every call, so a turn of
  * thousands of calls must not pay for each what it pays for all: results mostly lie in their places.
  */
-export function resultsInOrder({ calls, results }: CommittedTurn): (ToolResult | null)[] {
+export function resultsInOrder({ calls, results }: Pick<CommittedTurn, "calls" | "results">): (ToolResult | null)[] {
   let byIndex: Map<number, ToolResult> | null = null;
   return calls.map(({ index }, place) => {
     const own = results[place];
