@@ -74,7 +74,7 @@ export function overviewCharts({ taskSets }: Pick<RunConfig, "taskSets">): reado
   return [
     ...wholeRun.slice(0, 2),
     bySet("Success by task set", "reward/success", labels),
-    bySet("Held-out success by task set", "evaluate/success", labels),
+    bySet("Held-out by task set", "evaluate/success", labels),
     bySet("Turns by task set", "rollouts/turns", labels),
     ...wholeRun.slice(2),
   ];
