@@ -2,12 +2,14 @@
 import { InputError } from "@rolldeck/contracts/errors";
 import { compose } from "./compose.ts";
 import { parseWorkerEnv } from "./env.ts";
+import { keepHeapLean } from "./lean-heap.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 /** Whatever still hangs then is taken over by another worker once its lease is past. */
 const stopLimitMs = 9_500;
 
 async function main(): Promise<void> {
+  keepHeapLean();
   const worker = await compose(parseWorkerEnv(process.env, process.cwd()));
   await worker.start();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop(worker));

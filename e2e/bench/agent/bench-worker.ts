@@ -7,7 +7,10 @@ import { Session } from "node:inspector/promises";
 import { tools } from "@rolldeck/tools/registry";
 import { compose } from "../../../apps/worker/src/compose.ts";
 import { parseWorkerEnv } from "../../../apps/worker/src/env.ts";
+import { keepHeapLean } from "../../../apps/worker/src/lean-heap.ts";
 import { echo, echoTask } from "./echo-task.ts";
+
+keepHeapLean();
 
 const prompts = (process.env.ROLLDECK_BENCH_PROMPTS ?? "").split(",").map(Number);
 const tasks = Object.fromEntries(prompts.map(echoTask).map((task) => [task.name, task]));
