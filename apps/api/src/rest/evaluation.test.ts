@@ -1,5 +1,6 @@
 import { EvaluationReport } from "@rolldeck/contracts/api/evaluation";
 import { Problem } from "@rolldeck/contracts/api/problems";
+import { ConfigCheck } from "@rolldeck/contracts/api/runs";
 import { seedGroup, seedRun, seedStep } from "@rolldeck/db/testing/seed-run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { jsonPost, smallConfig, startTestApi, type TestApi } from "../../testing/start-api.ts";
@@ -92,6 +93,16 @@ describe("launch", () => {
     const response = await launch(evaluation);
     expect(response.status).toBe(400);
     expect(Problem.parse(await response.json()).errors?.map((issue) => issue.path)).toEqual([path]);
+  });
+  it("is foretold by the check: other runs are asked for there too", async () => {
+    const config = {
+      ...smallConfig,
+      model: { ...smallConfig.model, warmStart: null, startFrom: { run: "nothere34" } },
+      evaluation: { samples: 4, baseline: "nothere12" },
+    };
+    const check = ConfigCheck.parse(await (await api.fetch("/api/v1/runs/check", jsonPost({ config }))).json());
+    expect(check).toMatchObject({ ok: false, config: null });
+    expect(check.issues.map((issue) => issue.path)).toEqual(["evaluation.baseline", "model.startFrom.run"]);
   });
   it("refuses a baseline without an evaluation, and takes one with", async () => {
     const bare = await seedRun(api.database.pool);

@@ -47,8 +47,8 @@ function compare(own: RunEvaluations, baseline: RunEvaluations): EvaluationRepor
   const [theirs] = baseline.evaluations;
   if (ours === undefined || theirs === undefined) return null;
   const pairsOf = (score: (instance: EvaluatedInstance) => number | null) => {
-    const others = byInstance(theirs, score);
-    return [...byInstance(ours, score)].flatMap(([key, value]) => {
+    const others = byInstance(baseline, theirs, score);
+    return [...byInstance(own, ours, score)].flatMap(([key, value]) => {
       const other = others.get(key);
       return other === undefined ? [] : [[value, other] as const];
     });
@@ -66,15 +66,33 @@ function compare(own: RunEvaluations, baseline: RunEvaluations): EvaluationRepor
   };
 }
 
-/** An instance is the same in two runs when task and instance id are; one that comes twice in a run counts once. */
-function byInstance({ instances }: StoredEvaluation, score: (instance: EvaluatedInstance) => number | null) {
+/**
+ * An instance is the same in two runs when task, data set, options and instance id are: "evaluate-0" is another question in another
+ * file, and options say which rows are held out, what is shown of them and how they are scored. One that comes twice in a run
+ * counts once.
+ */
+function byInstance(
+  { config }: RunEvaluations,
+  { instances }: StoredEvaluation,
+  score: (instance: EvaluatedInstance) => number | null,
+): Map<string, number> {
+  const sources = config.taskSets.map(({ dataset, options }) => [dataset, inOrder(options)]);
   const scores = new Map<string, number>();
   for (const instance of instances) {
     const value = score(instance);
-    if (value !== null) scores.set(JSON.stringify([instance.task, instance.instanceId]), value);
+    const key = JSON.stringify([instance.task, sources[instance.taskSet], instance.instanceId]);
+    if (value !== null) scores.set(key, value);
   }
   return scores;
 }
+
+/** How a config orders its keys means nothing. */
+const inOrder = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { entries: entries.map(([key, inner]) => [key, inOrder(inner)]) };
+};
 
 const share = (flags: readonly boolean[]): number | null =>
   flags.length === 0 ? null : flags.filter(Boolean).length / flags.length;

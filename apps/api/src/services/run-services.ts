@@ -1,7 +1,6 @@
 /** Runs: reads pass through; launch and actions write a row first and only then tell the queue. */
 import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import { endedRunStatuses, type RunStatus, reopenEdges } from "@rolldeck/contracts/lifecycle";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { reopenEvaluation } from "@rolldeck/db/hot/reopen-evaluation";
 import { compareRuns } from "@rolldeck/db/reads/compare-runs";
 import { listRuns } from "@rolldeck/db/reads/list-runs";
@@ -14,14 +13,13 @@ import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
 import { readTimeline } from "@rolldeck/db/reads/read-timeline";
 import { createRun } from "@rolldeck/db/runs/create-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
-import { readConfig } from "@rolldeck/db/runs/read-config";
-import { newestCheckpoint } from "@rolldeck/db/training/checkpoints";
 import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
 import type { RunServices } from "../services.ts";
 import type { CheckCatalogue } from "./catalogue-issues.ts";
 import { checkConfig } from "./check-config.ts";
 import { evaluationReport } from "./evaluation-report.ts";
+import { withOtherRuns } from "./other-run-issues.ts";
 import { withOpenedTasks } from "./task-set-issues.ts";
 
 export interface RunServiceOptions {
@@ -38,7 +36,10 @@ export interface RunServiceOptions {
 
 export function createRunServices(options: RunServiceOptions): RunServices {
   const { pool, wake, catalogue, tasks, hasJudge, waitForEvents } = options;
-  const checked = async (config: unknown) => withOpenedTasks(checkConfig(config, await catalogue()), tasks, hasJudge);
+  const checked = async (config: unknown) => {
+    const check = await withOpenedTasks(checkConfig(config, await catalogue()), tasks, hasJudge);
+    return withOtherRuns(check, pool);
+  };
   return {
     list: (input) => listRuns(pool, input),
     get: ({ runId }) => readRun(pool, runId),
@@ -47,8 +48,6 @@ export function createRunServices(options: RunServiceOptions): RunServices {
       const check = await checked(config);
       if (!check.config)
         throw new InputError(check.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? undefined })));
-      await checkBaseline(pool, check.config);
-      await checkStart(pool, check.config);
       const { runId } = await createRun(pool, { config: check.config });
       await wake(runId);
       return { runId };
@@ -76,35 +75,6 @@ export function createRunServices(options: RunServiceOptions): RunServices {
       return evaluationReport(own, other === null ? null : await readEvaluations(pool, other, 1));
     },
   };
-}
-
-/** @throws InputError when the config names a baseline that has nothing to compare with */
-async function checkBaseline(pool: Pool, { evaluation: { baseline } }: RunConfig): Promise<void> {
-  if (baseline === null) return;
-  const path = "evaluation.baseline";
-  const refuse = (message: string) =>
-    new InputError([{ path, message, fix: "name a run with an evaluation, or null" }]);
-  const found = await readEvaluations(pool, baseline, 1).catch((error: unknown) => {
-    if (error instanceof NotFoundError) throw refuse(`there is no run ${baseline}`);
-    throw error;
-  });
-  if (found.evaluations.length === 0) throw refuse(`run ${baseline} has no evaluation to compare with`);
-}
-
-/** @throws InputError when the config begins with weights that are not there, or with another model's */
-async function checkStart(pool: Pool, { model: { startFrom, name } }: RunConfig): Promise<void> {
-  if (startFrom === null) return;
-  const refuse = (field: string, message: string, fix: string) =>
-    new InputError([{ path: `model.startFrom${field}`, message, fix }]);
-  const other = await readConfig(pool, startFrom.run).catch((error: unknown) => {
-    if (error instanceof NotFoundError) throw refuse(".run", `there is no run ${startFrom.run}`, "name a run");
-    throw error;
-  });
-  if (other.model.name !== name)
-    throw refuse(".run", `run ${startFrom.run} trains ${other.model.name}, not ${name}`, "use that model's name");
-  const found = await newestCheckpoint(pool, startFrom.run, startFrom.version ?? undefined);
-  if (found === null || (startFrom.version !== null && found.version !== startFrom.version))
-    throw refuse(".version", `run ${startFrom.run} has no such checkpoint`, "see its Checkpoints tab");
 }
 
 /** Evaluations in one answer. */

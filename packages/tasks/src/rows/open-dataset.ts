@@ -1,9 +1,10 @@
 /**
  * A data set and its two splits. A folder holds `train.jsonl` and `evaluate.jsonl` (either may be missing: that split is
- * empty); of a single file every n-th row is held out, the same rows for every run. Invariant: no row is in both splits.
+ * empty); of a single file every n-th row is held out, the same rows for every run. Invariants: no row is in both splits; the
+ * files of a folder lie in it (or below) with every link followed, as its corpus does.
  */
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
 import type { Split } from "@rolldeck/contracts/ports/task";
 import type { z } from "zod";
@@ -31,8 +32,8 @@ export async function openDataset<S extends z.ZodType>(
 
 async function openFolder<S extends z.ZodType>(path: string, schema: S): Promise<Dataset<z.output<S>>> {
   const files = {
-    train: await openIfThere(join(path, "train.jsonl"), schema),
-    evaluate: await openIfThere(join(path, "evaluate.jsonl"), schema),
+    train: await openIfThere(path, "train.jsonl", schema),
+    evaluate: await openIfThere(path, "evaluate.jsonl", schema),
   };
   if (files.train === null && files.evaluate === null) {
     throw new InputError([{ path: "dataset", message: "the folder holds neither train.jsonl nor evaluate.jsonl" }]);
@@ -47,8 +48,16 @@ async function openFolder<S extends z.ZodType>(path: string, schema: S): Promise
   };
 }
 
-async function openIfThere<S extends z.ZodType>(path: string, schema: S): Promise<RowFile<z.output<S>> | null> {
+async function openIfThere<S extends z.ZodType>(
+  folder: string,
+  name: string,
+  schema: S,
+): Promise<RowFile<z.output<S>> | null> {
   try {
+    const [home, path] = await Promise.all([realpath(folder), realpath(join(folder, name))]);
+    if (!path.startsWith(home.endsWith(sep) ? home : home + sep)) {
+      throw new InputError([{ path: "dataset", message: `${name} leads out of the data set's folder` }]);
+    }
     return await openRowFile(path, schema);
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return null;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -99,5 +99,19 @@ describe("splits", () => {
       "u",
       "e",
     ]);
+  });
+
+  test("a file of a folder that is a link out of it is refused, and nothing of it is told", async () => {
+    const folder = join(home, "linked");
+    await mkdir(folder);
+    const outside = write("not ours: a password");
+    symlinkSync(outside, join(folder, "train.jsonl"));
+    await expect(openDataset(folder, anyRow, 10)).rejects.toMatchObject({
+      issues: [{ path: "dataset", message: "train.jsonl leads out of the data set's folder" }],
+    });
+    rmSync(join(folder, "train.jsonl"));
+    writeFileSync(join(folder, "rows.jsonl"), lines([{ question: "q" }]));
+    symlinkSync("rows.jsonl", join(folder, "train.jsonl"));
+    expect((await openDataset(folder, anyRow, 10)).size("train")).toBe(1);
   });
 });
