@@ -97,7 +97,7 @@ describe("launch", () => {
   it("is foretold by the check: other runs are asked for there too", async () => {
     const config = {
       ...smallConfig,
-      model: { ...smallConfig.model, warmStart: null, startFrom: { run: "nothere34" } },
+      model: { startFrom: { run: "nothere34" } },
       evaluation: { samples: 4, baseline: "nothere12" },
     };
     const check = ConfigCheck.parse(await (await api.fetch("/api/v1/runs/check", jsonPost({ config }))).json());
