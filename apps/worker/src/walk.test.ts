@@ -36,7 +36,9 @@ describe.each(["postgres", "redis"] as const)("on %s", (queue) => {
                     where r.run_id = $1 and t.policy_version <> s.step - (s.purpose = 'train')::int`;
     expect(await count(stale)).toBe(0);
     expect(await count("select count(*)::int from pool_leases where run_id = $1")).toBe(0);
-    expect(await count("select count(*)::int from checkpoints where run_id = $1 and version = 2 and bytes > 0")).toBe(1);
+    expect(await count("select count(*)::int from checkpoints where run_id = $1 and version = 2 and bytes > 0")).toBe(
+      1,
+    );
   });
 });
 
