@@ -3,23 +3,20 @@
  * the data set (or below): a config that may name a data set reaches no other folder by its corpus.
  */
 import { realpathSync, statSync } from "node:fs";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
-
-/** Relative, without empty, "." or ".." parts and without control characters. */
-const corpusName = /^(?!\/)(?!.*\/\/)(?!.*(?:^|\/)\.\.?(?:\/|$))[^\p{Cc}\p{Cs}]+$/u;
+import { isInside, realPath, relativePath } from "../inside-folder.ts";
 
 /**
  * @param dataset absolute, of a file or folder
  * @returns absolute path of a file @throws InputError at `options.corpus`
  */
 export function corpusBeside(dataset: string, name: string): string {
-  if (!corpusName.test(name)) throw refused("must be a relative path without . or ..");
+  if (!relativePath.test(name)) throw refused("must be a relative path without . or ..");
   const folder = realpathSync(statSync(dataset).isDirectory() ? dataset : dirname(dataset));
   const path = realPath(join(folder, name));
   if (path === null || !statSync(path).isFile()) throw refused(`there is no file "${name}" beside the rows`);
-  if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
-    throw refused("leads out of the data set's folder");
+  if (!isInside(path, folder)) throw refused("leads out of the data set's folder");
   return path;
 }
 
@@ -27,14 +24,3 @@ const refused = (message: string): InputError =>
   new InputError([
     { path: "options.corpus", message, fix: "name a JSONL file of {id, title?, text} in the same folder" },
   ]);
-
-const nowhere = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG"]);
-
-function realPath(path: string): string | null {
-  try {
-    return realpathSync(path);
-  } catch (cause) {
-    if (cause instanceof Error && "code" in cause && nowhere.has(String(cause.code))) return null;
-    throw cause;
-  }
-}
