@@ -16,15 +16,19 @@ import { type CallFormat, type CallsRead, knownName, scanTurn, thinkTags } from 
 import { skipBalanced } from "./skip-balanced.ts";
 
 const pythonTag = "<|python_tag|>";
+/** Looks back for the other family's mark only where an object begins, or each line of an empty text would. */
 const start =
-  /<\|python_tag\|>\s*|(?:(?<=^|\n)(?<!<tool_call>\s*)[ \t]*|;\s*)(?=\{\s*["'](?:name|type|parameters|arguments)["'])/g;
+  /<\|python_tag\|>\s*|(?:(?<=^|\n)[ \t]*(?=\{)(?<!<tool_call>\s*)|;\s*)(?=\{\s*["'](?:name|type|parameters|arguments)["'])/g;
 /** A call that begins a line: no string that closes on its own line holds it. */
 const lineStart = /<\|python_tag\|>|\n[ \t]*(?=\{\s*["'](?:name|type|parameters|arguments)["'])/g;
+
+/** White space within the line only: over several it would be read again from each. */
+const lineObject = /^[^\S\r\n\u2028\u2029]*\{\s*"name"\s*:\s*"[^"\n]*"\s*,\s*"parameters"\s*:/m;
 
 export const llamaJson: Dialect = {
   name: "llama-json",
   resultRole: "tool",
-  looksLike: (text) => text.includes(pythonTag) || /^\s*\{\s*"name"\s*:\s*"[^"\n]*"\s*,\s*"parameters"\s*:/m.test(text),
+  looksLike: (text) => text.includes(pythonTag) || lineObject.test(text),
   describeTools: (tools: readonly ToolSpec[]) =>
     [
       "You act by calling tools. Available tools, one JSON object a line:",

@@ -27,7 +27,8 @@ export const qwenTags: XmlFormat = {
 };
 export const skyrlTags: XmlFormat = {
   tag: /<\/?parameter\b|<\/?function\b/g,
-  opening: /(?<!<tool_call>\s*)(?=<function=)/g,
+  // Looks back only where a call begins: elsewhere a long run of white space would be read again at each of its places.
+  opening: /(?=<function=)(?<!<tool_call>\s*)/g,
 };
 
 const space = /\s*/y;
