@@ -89,6 +89,8 @@ export interface RolloutSnapshot {
   readonly outcome: RolloutOutcome | null;
   readonly reward: number | null;
   readonly infrastructureFailures: number;
+  /** The attempt that tries count from: a reopened evaluation begins anew. Default 1. */
+  readonly firstAttempt?: number;
   readonly evaluateFailures: number;
   readonly holds: readonly Resource[];
 }

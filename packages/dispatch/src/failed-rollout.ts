@@ -13,15 +13,15 @@ const maxReasonLength = 480;
 
 /** @param reason what happened, for people; the retry or the settled rollout keeps it */
 export function afterFailure(facts: Facts, rollout: RolloutSnapshot, ending: Ending, reason: string): Action {
-  const { rolloutId, attempt } = rollout;
+  const { rolloutId, attempt, firstAttempt = 1 } = rollout;
   const { now } = facts.snapshot;
   if (endingRule(ending).retry === "evaluate" && rollout.stage === "evaluate") {
     const failures = Math.max(rollout.evaluateFailures, 1);
     if (failures >= maxEvaluateAttempts * factor(facts, rollout)) return giveUp(rollout, ending, reason, failures);
     return { do: "regrade", rolloutId, attempt, notBefore: now + backOffMs(failures, rolloutId), reason: cut(reason) };
   }
-  // Attempts are raised by retries only, so their number bounds every kind of failure, counted by a worker or not.
-  const failures = Math.max(attempt, rollout.infrastructureFailures);
+  // Since the first one, attempts are raised by retries only: their number bounds every failure, counted by a worker or not.
+  const failures = Math.max(attempt - firstAttempt + 1, rollout.infrastructureFailures);
   if (failures >= maxInfrastructureAttempts * factor(facts, rollout)) return giveUp(rollout, ending, reason, failures);
   return { do: "retry", rolloutId, attempt, notBefore: now + backOffMs(failures, rolloutId), reason: cut(reason) };
 }

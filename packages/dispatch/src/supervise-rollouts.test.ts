@@ -22,6 +22,21 @@ describe("a failed stage", () => {
     else expect(action?.do).toBe(retry === "evaluate" ? "regrade" : "retry");
   });
 
+  test("has its three attempts anew where an ended evaluation was reopened", () => {
+    const at = (attempt: number) =>
+      only({
+        stage: "run",
+        ending: "model_server",
+        reason: "busy",
+        attempt,
+        firstAttempt: 4,
+        infrastructureFailures: 0,
+      });
+    expect(at(4)).toMatchObject([{ do: "retry", attempt: 4, notBefore: now + backOffMs(1, "rollout-1") }]);
+    expect(at(5)).toMatchObject([{ do: "retry", attempt: 5 }]);
+    expect(at(6)).toMatchObject([{ do: "settle", outcome: "failed", reason: "gave up after 3 tries: busy" }]);
+  });
+
   test("is tried again from init, later each time, three attempts in all", () => {
     const at = (attempt: number) =>
       only({ stage: "run", ending: "sandbox_lost", reason: "no space left", attempt, infrastructureFailures: attempt });

@@ -1,8 +1,10 @@
 import { ConflictError, NotFoundError } from "@rolldeck/contracts/errors";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { plainTasks } from "../../testing/planned-run.ts";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
 import { seedGroup, seedRun, seedStep } from "../../testing/seed-run.ts";
 import { readEvents } from "../reads/read-events.ts";
+import { readSnapshot } from "../reconcile/read-snapshot.ts";
 import { reopenEvaluation } from "./reopen-evaluation.ts";
 
 let database: TestDatabase;
@@ -49,6 +51,10 @@ describe("an ended evaluation that is taken up again", () => {
       evaluate_failures: 0,
     });
     expect(await row(lost)).toMatchObject({ state: "waiting", stage: "init", attempt: 2, ending: null, outcome: null });
+    // Their tries begin with the attempt that they have now.
+    const found = await readSnapshot(database.pool, runId, plainTasks);
+    const tries = new Map(found?.snapshot.rollouts.map(({ rolloutId, firstAttempt }) => [rolloutId, firstAttempt]));
+    expect([tries.get(ungraded), tries.get(lost)]).toEqual([1, 2]);
     const { rows: runs } = await database.pool.query(
       "select status, ended_at, wake > handled_wake as woken from runs where id = $1",
       [runId],

@@ -1,7 +1,7 @@
 /**
  * An ended evaluation goes on with what it did not score: everything in one statement. Invariants: a scored rollout is not touched;
  * one whose run stage had ended is graded again from what it left, any other starts a new attempt and its old one stays
- * readable; asking twice at once reopens once, because the steps' rows decide.
+ * readable; all have their tries before them again, however many attempts they took before; asking twice at once reopens once, because the steps' rows decide.
  */
 import { ConflictError, NotFoundError } from "@rolldeck/contracts/errors";
 import { endedRunStatuses, type RunStatus, reopenEdges, runStatuses } from "@rolldeck/contracts/lifecycle";
@@ -28,7 +28,7 @@ reopened as (
 moved as (
   update rollouts r set
     state = 'waiting', stage = case when l.finished then 'evaluate' else 'init' end,
-    attempt = r.attempt + (not l.finished)::int, claim = r.claim + 1, worker_id = null, lease_until = null, not_before = null,
+    attempt = r.attempt + (not l.finished)::int, first_attempt = r.attempt + (not l.finished)::int, claim = r.claim + 1, worker_id = null, lease_until = null, not_before = null,
     ready_at = now(), stage_started_at = null, deliveries = 0, infrastructure_failures = 0, evaluate_failures = 0,
     outcome = null, ending = case when l.finished then r.run_ending end, run_ending = case when l.finished then r.run_ending end,
     reason = null, reward = null, reward_parts = null, success = null, settled_at = null,

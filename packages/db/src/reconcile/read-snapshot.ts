@@ -48,7 +48,7 @@ const rolloutsSql = `
 select r.id, r.step_id, r.group_id, g.task_set, r.sample, r.attempt, r.stage, r.state, r.claim, r.deliveries,
   ${ms("r.lease_until")} as lease_until, ${ms("r.not_before")} as not_before, ${ms("r.ready_at")} as ready_at,
   ${ms("r.stage_started_at")} as stage_started_at, r.ending, r.outcome, r.reward, r.reason,
-  r.infrastructure_failures, r.evaluate_failures,
+  r.infrastructure_failures, r.first_attempt, r.evaluate_failures,
   array(select l.resource from pool_leases l where l.rollout_id = r.id) as holds
 from rollouts r join groups g on g.id = r.group_id
 where r.step_id in (select id from steps where run_id = $1 and state in ('gathering', 'updating'))
@@ -116,6 +116,7 @@ const RolloutRow = z.object({
   reward: z.number().nullable(),
   reason: z.string().nullable(),
   infrastructure_failures: z.int(),
+  first_attempt: z.int(),
   evaluate_failures: z.int(),
   holds: z.array(z.enum(resources)),
 });
@@ -204,6 +205,7 @@ const rolloutOf = (row: z.infer<typeof RolloutRow>): RolloutSnapshot => ({
   reward: row.reward,
   reason: row.reason,
   infrastructureFailures: row.infrastructure_failures,
+  firstAttempt: row.first_attempt,
   evaluateFailures: row.evaluate_failures,
   holds: row.holds,
 });
