@@ -1,4 +1,5 @@
 /** The api process: the one public port. Ends cleanly on SIGTERM and SIGINT. */
+import { InputError } from "@rolldeck/contracts/errors";
 import { ZodError } from "zod";
 import { compose } from "./compose.ts";
 import { readSettings } from "./env.ts";
@@ -8,8 +9,10 @@ function settingsOrExit() {
   try {
     return readSettings(process.env);
   } catch (error) {
-    if (!(error instanceof ZodError)) throw error;
-    for (const issue of error.issues) process.stderr.write(`${issue.path.join(".")}: ${issue.message}\n`);
+    if (!(error instanceof ZodError) && !(error instanceof InputError)) throw error;
+    for (const { path, message } of error.issues) {
+      process.stderr.write(`rolldeck api: ${typeof path === "string" ? path : path.join(".")}: ${message}\n`);
+    }
     process.exit(2);
   }
 }

@@ -46,8 +46,8 @@ describe("Child", () => {
     const twice = new Promise<void>((resolve) => {
       const child = node("console.log('hello'); process.exit(3)", {
         onLine: (line) => lines.push(line),
-        onRestart: (code) => {
-          expect(code).toBe(3);
+        onRestart: (code, _signal, said) => {
+          expect([code, said]).toEqual([3, "hello"]);
           restarts += 1;
           if (restarts === 2) void child.stop(1000).then(resolve);
         },

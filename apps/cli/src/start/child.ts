@@ -21,8 +21,8 @@ export interface ChildSpec {
   readonly stopping: AbortSignal;
   /** Called with each line it prints. */
   readonly onLine?: (line: string) => void;
-  /** Called before each start after the first. */
-  readonly onRestart?: (code: number | null, signal: string | null) => void;
+  /** Called before each start after the first. @param said its last words, null when it printed nothing */
+  readonly onRestart?: (code: number | null, signal: string | null, said: string | null) => void;
 }
 
 const maxLogBytes = 20 * 1024 * 1024;
@@ -77,7 +77,7 @@ export class Child {
     this.process = null;
     if (this.isOver()) return;
     if (livedMs > 60_000) this.backOffMs = 500;
-    this.spec.onRestart?.(code, signal);
+    this.spec.onRestart?.(code, signal, this.tail.findLast((line) => line.trim() !== "") ?? null);
     this.timer = setTimeout(() => this.start(), this.backOffMs);
     this.backOffMs = Math.min(this.backOffMs * 2, 10_000);
   }

@@ -4,10 +4,13 @@ import { pathToFileURL } from "node:url";
 import { Child } from "./child.ts";
 import { say } from "./console-lines.ts";
 
+/** A wrong setting is said here: a server that can't start would otherwise be silent behind its log. */
 const restarted =
   (name: string) =>
-  (code: number | null, signal: string | null): void =>
-    say(name, `ended (${signal ?? `exit ${code}`}); starting it again, see logs/${name}.log`);
+  (code: number | null, signal: string | null, said: string | null): void => {
+    const words = signal === null && said !== null ? `: ${said.trim().slice(0, 300)}` : "";
+    say(name, `ended (${signal ?? `exit ${code}`})${words}; starting it again, see logs/${name}.log`);
+  };
 
 const exitWithParent = (root: string): string =>
   pathToFileURL(path.join(root, "apps/cli/bin/exit-with-parent.mjs")).href;
