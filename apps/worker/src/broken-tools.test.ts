@@ -105,8 +105,14 @@ test("throwing, hanging, silent, binary, huge: each is told, and the whole of wh
   ]);
   const [{ id: rolloutId }] = await rows("select id from rollouts where run_id = $1 limit 1", runId);
   const { artifacts } = await listArtifacts(rig.database.pool, { rolloutId, after: -1 });
-  expect(artifacts).toMatchObject([{ turn: 4, index: 0, bytes: 200_000_011 }]);
-  const [{ name = "" } = {}] = artifacts;
+  // What was cleaned for the model is kept as it came, and so is what was cut.
+  expect(artifacts).toMatchObject([
+    { turn: 3, index: 0 },
+    { turn: 4, index: 0, bytes: 200_000_011 },
+  ]);
+  const { name = "" } = artifacts[1] ?? {};
+  const binary = await readArtifact(rig.database.pool, { rolloutId, turn: 3, index: 0, name });
+  expect(binary.content.toString()).toBe("a\u0000\ufffd\u001b[1mb");
   const { content } = await readArtifact(rig.database.pool, { rolloutId, turn: 4, index: 0, name });
   expect(content.length).toBeGreaterThan(4_000_000);
 });
