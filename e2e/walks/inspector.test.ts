@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AgentStory, fullOutput, seedAgentStory, storyHint } from "./testing/agent-story.ts";
 import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { memoryPolicy } from "./testing/demo-policy.ts";
 import { startWalkStack, type WalkStack } from "./testing/walk-stack.ts";
 
 const patienceMs = 45_000;
@@ -28,7 +29,7 @@ describe.skipIf(chromiumMissing)(`the inspector, ${chromiumName}`, () => {
   };
 
   beforeAll(async () => {
-    stack = await startWalkStack();
+    stack = await startWalkStack({ policy: memoryPolicy });
     story = await seedAgentStory(stack.api.database.pool);
     browser = await launchBrowser();
     page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
@@ -145,6 +146,38 @@ describe.skipIf(chromiumMissing)(`the inspector, ${chromiumName}`, () => {
     await page.goto(`${stack.url}/runs/${runId}/t/${story.rolloutId}?turn=6`);
     await page.waitForURL(`**/runs/${story.runId}/t/${story.rolloutId}?turn=6`);
     await turn(6).waitFor();
+  });
+
+  test("a memory run launched from the form shows its resets, hints and retries as they come from the loop", async () => {
+    await page.goto(`${stack.url}/runs/new?preset=memory`);
+    const field = (name: string) => page.locator(`[data-field="${name}"]`);
+    await field("budget.steps").locator("input").fill("1");
+    await field("evaluation.samples").locator("input").fill("0");
+    // Room for what a retry is told, and a hint.
+    await field("agent.maxContextTokens").locator("input").fill("512");
+    await field("model.warmStart").locator("input").first().uncheck();
+    await field("agent.hints").getByLabel("steps-left").check();
+    await page.getByText("no errors", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Launch run" }).click();
+    await page.waitForURL(/\/runs\/[0-9a-z]{20,}$/);
+    await page.getByText("Completed", { exact: true }).waitFor();
+    const runId = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+    const { groups } = await stack.rolldeck.readMatrix({ runId });
+    const cells = groups.flatMap((group) => group.cells);
+    const pages = await Promise.all(cells.map(({ rolloutId }) => stack.rolldeck.readTurns({ rolloutId })));
+    const retried = pages.find(({ turns }) => turns.some((each) => each.parseError !== null));
+    expect(retried?.turns.filter((each) => each.contextChange?.kind === "restart").length).toBeGreaterThanOrEqual(3);
+    await page.goto(`${stack.url}/runs/${runId}/t/${retried?.rolloutId}`);
+    await turn(0).getByText("no usable call").waitFor();
+    await turn(0).getByText("hm, let me see").first().waitFor();
+    await goTo(1);
+    await turn(1).getByText("our words, never trained").first().waitFor();
+    await turn(1).getByTestId("context-change").getByText("Context restarted").waitFor();
+    // What the next part added is the whole of its opening beyond what was kept, once.
+    await goTo(2);
+    expect(await turn(2).getByText("tokens, not sampled").count()).toBeGreaterThanOrEqual(1);
+    const marked = await page.locator("[data-outline]").evaluateAll((rows) => rows.map((row) => row.textContent ?? ""));
+    expect(marked.filter((text) => text.includes("⟲")).length).toBeGreaterThanOrEqual(3);
   });
 
   test("an address that leads nowhere says so inside the frame", async () => {

@@ -29,3 +29,14 @@ export function breakableEngine(): { breaks: boolean; readonly policy: Policy } 
   };
   return engine;
 }
+
+/**
+ * Reads the small memory task part by part: thinks aloud once in some rollouts, which is no call, goes on with a memory, and at the
+ * end answers a digit that the seed chose.
+ */
+export const memoryPolicy: Policy = ({ prompt, seed }) => {
+  const chance = (Math.imul(seed ^ 0x2545f491, 0x9e3779b1) >>> 0) / 2 ** 32;
+  if (chance < 0.4 && prompt.includes("\nm \n") && !prompt.includes("hm, let me see")) return "hm, let me see";
+  const digit = Math.floor(chance * 1000) % 10;
+  return prompt.includes("\nend") ? `[finish(answer="${digit}")]` : `[next_with_summary(summary="${digit}")]`;
+};
