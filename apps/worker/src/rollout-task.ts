@@ -11,9 +11,14 @@ export interface InstanceRef {
   readonly taskSet: number;
   readonly split: Split;
   readonly instanceIndex: number;
+  /** What the instance was called when its rollouts were planned; absent = they are being planned. */
+  readonly instanceId?: string;
 }
 
-/** @throws BoundaryError("infrastructure") when the server no longer has the task, its data set or the instance. */
+/**
+ * @throws BoundaryError("infrastructure") when the server no longer has the task, its data set or the instance, or has another one in
+ *   its place: what was asked of one row is never graded by another
+ */
 export async function taskOf(
   tasks: Pick<OpenedTasks, "of">,
   ref: InstanceRef,
@@ -21,8 +26,9 @@ export async function taskOf(
   const task = await tasks.of(ref.config, ref.taskSet).catch((cause: unknown) => {
     throw notThere("task_not_opened", `task set ${ref.taskSet} could not be opened`, cause);
   });
+  let instance: TaskInstance;
   try {
-    return { task, instance: task.instance(ref.split, ref.instanceIndex) };
+    instance = task.instance(ref.split, ref.instanceIndex);
   } catch (cause) {
     throw notThere(
       "unknown_instance",
@@ -30,6 +36,11 @@ export async function taskOf(
       cause,
     );
   }
+  if (ref.instanceId !== undefined && ref.instanceId !== instance.instanceId) {
+    const message = `instance ${ref.instanceId} of ${task.name} is ${instance.instanceId} now: its data set was changed`;
+    throw new BoundaryError("infrastructure", "instance_changed", message);
+  }
+  return { task, instance };
 }
 
 const notThere = (code: string, what: string, cause: unknown): BoundaryError => {

@@ -72,7 +72,7 @@ describe("rows", () => {
     ]);
     expect([task.size("train"), task.size("evaluate")]).toEqual([1, 1]);
     expect(task.instance("train", 0)).toEqual({
-      instanceId: "train-0",
+      instanceId: expect.stringMatching(/^train-0-[0-9a-f]{8}$/),
       split: "train",
       index: 0,
       state: {

@@ -83,7 +83,7 @@ function instanceOf(
   }
   let state: State | null = null;
   return {
-    instanceId: `${split}-${index}`,
+    instanceId: rows.instanceId(split, index),
     split,
     index,
     get state() {

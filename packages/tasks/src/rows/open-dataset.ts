@@ -14,6 +14,11 @@ export interface Dataset<R> {
   size(split: Split): number;
   /** @throws RangeError past the end */
   row(split: Split, index: number): R;
+  /**
+   * The row's name: its place and what it says, so that a row that was changed, or moved by others, is never taken for the one
+   * that a rollout was planned with. Reads nothing. @throws RangeError past the end
+   */
+  instanceId(split: Split, index: number): string;
 }
 
 /**
@@ -38,13 +43,15 @@ async function openFolder<S extends z.ZodType>(path: string, schema: S): Promise
   if (files.train === null && files.evaluate === null) {
     throw new InputError([{ path: "dataset", message: "the folder holds neither train.jsonl nor evaluate.jsonl" }]);
   }
+  const fileOf = (split: Split): RowFile<z.output<S>> => {
+    const file = files[split];
+    if (file === null) throw new RangeError(`the data set has no ${split} rows`);
+    return file;
+  };
   return {
     size: (split) => files[split]?.count ?? 0,
-    row: (split, index) => {
-      const file = files[split];
-      if (file === null) throw new RangeError(`the data set has no ${split} rows`);
-      return file.row(index);
-    },
+    row: (split, index) => fileOf(split).row(index),
+    instanceId: (split, index) => `${split}-${index}-${fileOf(split).mark(index)}`,
   };
 }
 
@@ -73,13 +80,13 @@ function splitFile<R>(file: RowFile<R>, every: number): Dataset<R> {
     if (split === "evaluate") return (index + 1) * every - 1;
     return every === 0 ? index : index + Math.floor(index / (every - 1));
   };
+  const checked = (split: Split, index: number): number => {
+    if (Number.isSafeInteger(index) && index >= 0 && index < sizes[split]) return place(split, index);
+    throw new RangeError(`the data set has ${sizes[split]} ${split} rows, not ${index}`);
+  };
   return {
     size: (split) => sizes[split],
-    row: (split, index) => {
-      if (!Number.isSafeInteger(index) || index < 0 || index >= sizes[split]) {
-        throw new RangeError(`the data set has ${sizes[split]} ${split} rows, not ${index}`);
-      }
-      return file.row(place(split, index));
-    },
+    row: (split, index) => file.row(checked(split, index)),
+    instanceId: (split, index) => `${split}-${index}-${file.mark(checked(split, index))}`,
   };
 }

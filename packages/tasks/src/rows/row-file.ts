@@ -5,6 +5,7 @@
  * Invariants: rows are verbatim (strings are not trimmed, normalised or filled in; fields the schema does not name are left
  * alone); a file that changed after it was opened gives no rows any more, never other ones.
  */
+import { createHash } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -15,6 +16,8 @@ export interface RowFile<R> {
   readonly count: number;
   /** @throws RangeError past the end, BoundaryError("infrastructure") when the file is not the one that was opened */
   row(index: number): R;
+  /** Eight hexadecimal digits of what the row says, as it was when the file was opened. @throws RangeError past the end */
+  mark(index: number): string;
 }
 
 /** Bytes of one row; a longer one is refused before it is held. */
@@ -26,13 +29,16 @@ export async function openRowFile<S extends z.ZodType>(path: string, schema: S):
   const name = basename(path);
   const opened = await stat(path);
   const found: number[] = [];
+  const hashes: number[] = [];
   for await (const line of linesOf(path, name)) {
     if (isBlank(line.bytes)) continue;
     parseRow(line.bytes, schema, `${name} line ${line.number}`);
     found.push(line.start);
+    hashes.push(createHash("sha256").update(line.bytes).digest().readUInt32BE(0));
   }
-  // Eight bytes a row are all that stays; what follows a row up to the next is white space.
+  // Twelve bytes a row are all that stays; what follows a row up to the next is white space.
   const starts = Float64Array.from(found);
+  const marks = Uint32Array.from(hashes);
   return {
     count: starts.length,
     row: (index) => {
@@ -40,6 +46,11 @@ export async function openRowFile<S extends z.ZodType>(path: string, schema: S):
       if (start === undefined) throw new RangeError(`${name} has ${starts.length} rows, not ${index}`);
       const end = starts[index + 1] ?? opened.size;
       return parseRow(readAgain(path, start, end - start, opened), schema, `${name} row ${index}`);
+    },
+    mark: (index) => {
+      const mark = marks[index];
+      if (mark === undefined) throw new RangeError(`${name} has ${marks.length} rows, not ${index}`);
+      return mark.toString(16).padStart(8, "0");
     },
   };
 }

@@ -114,4 +114,25 @@ describe("splits", () => {
     symlinkSync("rows.jsonl", join(folder, "train.jsonl"));
     expect((await openDataset(folder, anyRow, 10)).size("train")).toBe(1);
   });
+
+  test("a row is named by its place and by what it says", async () => {
+    const names = async (questions: readonly string[], every = 2) => {
+      const dataset = await openDataset(write(lines(questions.map((question) => ({ question })))), anyRow, every);
+      return (["train", "evaluate"] as const).flatMap((split) =>
+        Array.from({ length: dataset.size(split) }, (_, index) => dataset.instanceId(split, index)),
+      );
+    };
+    const before = await names(["a", "b", "c", "d"]);
+    expect(before.map((name) => name.slice(0, -9))).toEqual(["train-0", "train-1", "evaluate-0", "evaluate-1"]);
+    expect(await names(["a", "b", "c", "d"])).toEqual(before);
+    expect((await names(["a", "b", "C", "d"])).map((name, at) => name === before[at])).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+    // A row put in front moves all others to other places.
+    expect((await names(["z", "a", "b", "c"])).some((name) => before.includes(name))).toBe(false);
+    expect(new Set(await names(["a", "a", "a", "a"])).size).toBe(4);
+  });
 });

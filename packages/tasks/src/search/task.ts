@@ -74,7 +74,8 @@ function overRows(rows: Dataset<SearchRow>, corpus: string, { toolOff, topK, sni
     size: (split) => rows.size(split),
     instance: (split, index) => {
       const { question, answers, source } = rows.row(split, index);
-      return { instanceId: `${split}-${index}`, split, index, state: { question, answers, source, search: scope } };
+      const instanceId = rows.instanceId(split, index);
+      return { instanceId, split, index, state: { question, answers, source, search: scope } };
     },
   };
 }
