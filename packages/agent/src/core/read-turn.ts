@@ -4,6 +4,7 @@ import type { SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { CallPolicy } from "@rolldeck/contracts/ports/task";
 import type { JsonObject, ToolCall, TurnNote, TurnRecord } from "@rolldeck/contracts/segments";
 import { checkArguments } from "./check-arguments.ts";
+import { headWithin } from "./cut-text.ts";
 import { cutTurn, malformedCall, noCall, otherFormat, tooManyCalls } from "./feedback.ts";
 import { otherDialect } from "./other-dialect.ts";
 import type { RolloutSpec } from "./rollout.ts";
@@ -18,6 +19,30 @@ type ReadTurn = Pick<TurnRecord, "calls" | "parseError" | "notes">;
  * @param dialectNoted the mismatch of dialects has been said on this rollout
  */
 export function readTurn(
+  spec: RolloutSpec,
+  tools: readonly ToolSpec[],
+  result: SampleResult,
+  dialectNoted: boolean,
+): ReadTurn {
+  const { notes, ...turn } = readWhole(spec, tools, result, dialectNoted);
+  return { ...turn, notes: boundNotes(notes) };
+}
+
+/** As `TurnNote` has it; longer ones could be stored, and never read again. */
+const maxNoteLength = 500;
+/** Repairs and coercions that are told of one turn; the others are counted. */
+const maxMended = 20;
+
+/** Notes are for people, and a model that writes thousands of calls may give cause for thousands. */
+function boundNotes(notes: readonly TurnNote[]): TurnNote[] {
+  const isMended = ({ kind }: TurnNote) => kind === "repair" || kind === "coercion";
+  const left = new Set(notes.filter(isMended).slice(maxMended));
+  const kept = notes.filter((note) => !left.has(note));
+  const more: TurnNote[] = left.size === 0 ? [] : [{ kind: "repair", message: `and ${left.size} more` }];
+  return [...kept, ...more].map(({ kind, message }) => ({ kind, message: headWithin(message, maxNoteLength) }));
+}
+
+function readWhole(
   spec: RolloutSpec,
   tools: readonly ToolSpec[],
   result: SampleResult,
@@ -74,7 +99,10 @@ interface ChosenCalls {
 function chooseCalls(calls: readonly ToolCall[], policy: CallPolicy): ChosenCalls {
   const [first, ...others] = calls;
   if (policy === "all" || first === undefined || others.length === 0) return { calls, refusal: null, notes: [] };
-  const names = others.map(({ name }) => JSON.stringify(name.slice(0, 64))).join(", ");
+  const shown = others.slice(0, 5).map(({ name }) => JSON.stringify(name.slice(0, 64)));
+  const names = [...shown, ...(others.length > shown.length ? [`${others.length - shown.length} more`] : [])].join(
+    ", ",
+  );
   if (policy === "first") {
     return {
       calls: [first],

@@ -2,6 +2,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import { TurnNote } from "@rolldeck/contracts/segments";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { quickstartFolder, rolloutSpec, saying, scriptedRollout } from "../../testing/scripted-rollout.ts";
@@ -207,4 +208,32 @@ describe("output caps", () => {
       ),
       { numRuns: 60 },
     ));
+});
+
+describe("notes on a turn", () => {
+  it("are short and few, whatever the model or its server writes: longer ones could not be read back", async () => {
+    const long = "n".repeat(300);
+    const calls = (call: string) => `[${Array.from({ length: 200 }, () => call).join(", ")}]`;
+    const server = (): SampleResult =>
+      saying(tokenizer, finish, { notes: [{ kind: "usage", message: `ended with ${"r".repeat(2_000)}` }] });
+    const agent = { maxContextTokens: 500_000, sampling: { maxTokensPerTurn: 100_000 } };
+    const number = { ...rolloutSpec(tokenizer).tools[0], name: "get" };
+    const tools = [
+      { ...number, description: "", parameters: { type: "object", properties: { key: { type: "integer" } } } },
+      ...rolloutSpec(tokenizer).tools.slice(1),
+    ];
+    const first = await run([calls(`${long}(key="a")`), server], { ...agent, callPolicy: "first" });
+    const coerced = await run([calls('get(key="5")'), finish], agent, { tools });
+    const all = [...first.turns, ...coerced.turns];
+    for (const { notes } of all) {
+      for (const note of notes) expect(TurnNote.parse(note)).toEqual(note);
+      expect(notes.length).toBeLessThan(30);
+    }
+    expect(all.map(({ notes }) => notes.at(-1)?.message.slice(-12))).toEqual([
+      'n", 194 more',
+      "r".repeat(12),
+      "and 180 more",
+      undefined,
+    ]);
+  });
 });
