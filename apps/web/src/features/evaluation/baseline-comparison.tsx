@@ -6,7 +6,7 @@ import Link from "next/link";
 import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
-import { cutText, formatCount, shortenId } from "../../format/numbers.ts";
+import { cutText, formatCount, shortenId, thinSpace } from "../../format/numbers.ts";
 
 type Difference = NonNullable<NonNullable<EvaluationReport["baseline"]>["success"]>;
 
@@ -74,7 +74,7 @@ function Differences({ report: { baseline } }: { report: EvaluationReport }): JS
           </tr>
         </thead>
         <tbody>
-          <DifferenceRow name="Success" of={baseline.success} />
+          <DifferenceRow name="Success" of={baseline.success} percent />
           {baseline.reward && <DifferenceRow name="Reward" of={baseline.reward} />}
         </tbody>
       </Table>
@@ -90,8 +90,9 @@ function Differences({ report: { baseline } }: { report: EvaluationReport }): JS
   );
 }
 
-function DifferenceRow({ name, of }: { name: string; of: Difference }): JSX.Element {
+function DifferenceRow({ name, of, percent }: { name: string; of: Difference; percent?: boolean }): JSX.Element {
   const sure = of.low > 0 || of.high < 0;
+  const signed = percent ? signedPoints : signedNumber;
   return (
     <tr className="hover:bg-g1">
       <Td>{name}</Td>
@@ -107,4 +108,7 @@ function DifferenceRow({ name, of }: { name: string; of: Difference }): JSX.Elem
   );
 }
 
-const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
+const sign = (value: number): string => (value < 0 ? "−" : "+");
+const signedNumber = (value: number): string => `${sign(value)}${Math.abs(value).toFixed(3)}`;
+/** Percentage points. */
+const signedPoints = (value: number): string => `${sign(value)}${Math.abs(value * 100).toFixed(1)}${thinSpace}pp`;

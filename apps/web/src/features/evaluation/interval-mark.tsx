@@ -1,7 +1,7 @@
 /** A fraction with its 95 % interval: a dot with whiskers on a line from 0 to 1, and the same in figures. */
 import type { Estimate } from "@rolldeck/contracts/api/evaluation";
 import type { JSX } from "react";
-import { missing } from "../../format/numbers.ts";
+import { missing, thinSpace } from "../../format/numbers.ts";
 
 const width = 160;
 const clamp = (value: number): number => Math.min(1, Math.max(0, value));
@@ -10,6 +10,14 @@ export function intervalText(estimate: Estimate | null): string {
   if (estimate === null) return missing;
   const value = estimate.value.toFixed(3);
   return estimate.halfWidth === null ? value : `${value} ± ${estimate.halfWidth.toFixed(3)}`;
+}
+
+/** The same of a fraction, as everywhere in per cent. */
+export function percentText(estimate: Estimate | null): string {
+  if (estimate === null) return missing;
+  const value = (estimate.value * 100).toFixed(1);
+  const width = estimate.halfWidth === null ? "" : ` ± ${(estimate.halfWidth * 100).toFixed(1)}`;
+  return `${value}${width}${thinSpace}%`;
 }
 
 export function IntervalMark({ estimate }: { estimate: Estimate | null }): JSX.Element {
@@ -32,7 +40,7 @@ export function IntervalMark({ estimate }: { estimate: Estimate | null }): JSX.E
         )}
         <circle cx={at(value)} cy={8} r={4} fill="var(--g9)" />
       </svg>
-      <span className="num text-sm whitespace-nowrap">{intervalText(estimate)}</span>
+      <span className="num text-sm whitespace-nowrap">{percentText(estimate)}</span>
     </span>
   );
 }

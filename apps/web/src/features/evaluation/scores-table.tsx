@@ -3,11 +3,12 @@ import { Fragment, type JSX } from "react";
 import { Table, Td, Th } from "../../design/table.tsx";
 import { formatCount, formatNumber } from "../../format/numbers.ts";
 import { StatusWords } from "./evaluation-state.tsx";
-import { IntervalMark, intervalText } from "./interval-mark.tsx";
+import { IntervalMark, intervalText, percentText } from "./interval-mark.tsx";
 
 /** One row per evaluation (and task set, when there are several): estimates with 95 % intervals over instances. */
 export function ScoresTable({ report, manySets }: { report: EvaluationReport; manySets: boolean }): JSX.Element {
-  const ks = report.evaluations[0]?.all.passAt.map(({ k }) => k) ?? [];
+  // pass@1 is success itself.
+  const ks = report.evaluations[0]?.all.passAt.map(({ k }) => k).filter((k) => k > 1) ?? [];
   return (
     <section aria-label="Scores">
       <h2 className="mb-1 text-lg font-semibold">Held-out scores</h2>
@@ -21,7 +22,7 @@ export function ScoresTable({ report, manySets }: { report: EvaluationReport; ma
             <Th right>Version</Th>
             <Th>State</Th>
             {manySets && <Th>Task set</Th>}
-            <Th>Success, 0 to 1</Th>
+            <Th title="Successes ÷ scored rollouts, each instance counted once; the same as pass@1">Success</Th>
             {ks.map((k) => (
               <Th key={k} right title={`Share of instances solved by at least one of ${k} rollouts`}>
                 pass@{k}
@@ -71,11 +72,13 @@ function ScoreCells({ scores }: { scores: EvaluationScores }): JSX.Element {
       <Td>
         <IntervalMark estimate={scores.success} />
       </Td>
-      {scores.passAt.map(({ k, estimate }) => (
-        <Td key={k} right className="whitespace-nowrap">
-          {intervalText(estimate)}
-        </Td>
-      ))}
+      {scores.passAt
+        .filter(({ k }) => k > 1)
+        .map(({ k, estimate }) => (
+          <Td key={k} right className="whitespace-nowrap">
+            {percentText(estimate)}
+          </Td>
+        ))}
       <Td right className="whitespace-nowrap" title={scores.reward ? formatNumber(scores.reward.value) : undefined}>
         {intervalText(scores.reward)}
       </Td>

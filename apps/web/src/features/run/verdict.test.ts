@@ -77,3 +77,10 @@ test("groups that teach nothing are said to, unless the task is solved", () => {
   expect(verdict(run, [flat, series("reward/success", 0.1, 0.1)])?.alarm).toBe(true);
   expect(verdict(run, [flat, series("reward/success", 0.1, 0.99)])?.alarm).toBe(false);
 });
+
+test("a solved step teaches nothing by right, however old the newest evaluation is", () => {
+  const flat = series("groups/zero-variance", 0.1, 0.8);
+  const early = series("evaluate/success", 0.2);
+  expect(verdict(run, [flat, early, series("reward/success", 0.2, 0.9)])).toMatchObject({ alarm: false });
+  expect(verdict(run, [flat, early, series("reward/success", 0.2, 0.3)])).toMatchObject({ alarm: true });
+});

@@ -28,7 +28,9 @@ export function verdict(run: RunDetail, series: readonly MetricSeries[]): { text
   const heldOut = ends(series, "evaluate/success");
   const success = heldOut.count > 0 ? heldOut : ends(series, "reward/success");
   const reward = ends(series, "reward/mean");
-  if (flat?.value && flat.value > 0.5 && (success.last?.value ?? 1) < 0.5)
+  // The step's own success: the newest evaluation may be many steps old.
+  const solved = ends(series, "reward/success").last?.value ?? success.last?.value ?? 1;
+  if (flat?.value && flat.value > 0.5 && solved < 0.5)
     return {
       text: `${formatFraction(flat.value)} of the groups of step ${flat.step} teach nothing: their rewards are all equal.`,
       alarm: true,
