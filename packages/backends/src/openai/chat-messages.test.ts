@@ -59,3 +59,23 @@ test("whatever a conversation holds: no undefined, no empty list, no half of a s
     }),
   );
 });
+
+test("text that only spells a half pair is left as it is: code, JSON and what tools print are full of them", () => {
+  const spelled = String.raw`{"face": "\ud83d\ude00", "path": "C:\udd1e", "\\ud800": 1}`;
+  const history: ChatMessage[] = [
+    { role: "user", content: spelled },
+    {
+      role: "assistant",
+      content: spelled,
+      reasoning: spelled,
+      toolCalls: [{ ...call, arguments: { command: spelled } }],
+    },
+    { role: "tool", content: spelled, toolCallId: "c1" },
+  ];
+  const sent = chatMessages(history, emptyStyle);
+  expect(sent.map(({ content }) => content)).toEqual([spelled, spelled, spelled]);
+  expect(sent[1]).toMatchObject({
+    reasoning_content: spelled,
+    tool_calls: [{ function: { arguments: JSON.stringify({ command: spelled }) } }],
+  });
+});

@@ -4,6 +4,7 @@
  */
 import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import type { ChatMessage } from "@rolldeck/contracts/ports/tokenizer";
+import type { JsonObject } from "@rolldeck/contracts/segments";
 import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions";
 import type { Endpoint } from "./endpoint.ts";
 
@@ -29,7 +30,7 @@ function assistantMessage(message: ChatMessage, content: string, style: Style): 
   const calls = (message.toolCalls ?? []).map(({ id, name, arguments: args }) => ({
     id: wellFormed(id),
     type: "function" as const,
-    function: { name: wellFormed(name), arguments: wellFormed(JSON.stringify(args)) },
+    function: { name: wellFormed(name), arguments: wellFormedJson(args) },
   }));
   // Null is for turns that call: an assistant turn with neither content nor calls is refused by strict servers as null.
   const said = content === "" && calls.length > 0 && style.emptyContent === "null" ? null : content;
@@ -48,6 +49,9 @@ export const chatTools = (tools: readonly ToolSpec[]): ChatCompletionTool[] =>
     function: { name, description: wellFormed(description), parameters },
   }));
 
-/** Halves of surrogate pairs become U+FFFD; also those that JSON.stringify has escaped. */
-const wellFormed = (text: string): string =>
-  text.replace(/\p{Surrogate}/gu, "\ufffd").replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/gi, "$1\ufffd");
+/** Halves of surrogate pairs become U+FFFD. Text that only spells one, as code and JSON do, is text. */
+const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, "\ufffd");
+
+/** JSON.stringify escapes halves of pairs, and nothing else like them: whole pairs stay as they are. */
+const wellFormedJson = (value: JsonObject): string =>
+  JSON.stringify(value).replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/gi, "$1\ufffd");
