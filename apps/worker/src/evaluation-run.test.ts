@@ -66,3 +66,13 @@ test("one that was stopped half-way goes on with what it had not scored", async 
   const after = (await rig.value(rows, [runId])) as readonly { id: string }[];
   expect(after.filter(({ id }) => first.some((one) => one.id === id))).toEqual(first);
 });
+
+test("a graded rollout says why it ended and what the verifier found", async () => {
+  const runId = await rig.launch(evaluate({ agent: { maxContextTokens: 16 } }));
+  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const said = await rig.value("select json_agg(distinct ending || ': ' || reason) from rollouts where run_id = $1", [
+    runId,
+  ]);
+  for (const words of said as readonly string[])
+    expect(words).toMatch(/^context_full: \d+ of 16 context tokens are used; no answer; it was \d$/);
+});

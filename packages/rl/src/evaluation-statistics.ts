@@ -11,7 +11,10 @@ export interface InstanceScores {
 }
 export interface Estimate {
   readonly value: number;
-  /** Half the width of the 95 % interval, in the unit of the value; null with fewer than two instances. */
+  /**
+   * Half the width of the 95 % interval, in the unit of the value; null where the sample can't tell it: fewer than two
+   * instances, or all of them equal.
+   */
   readonly halfWidth: number | null;
   /** Instances that entered. */
   readonly instances: number;
@@ -47,7 +50,8 @@ export function meanEstimate(values: readonly number[]): Estimate | null {
   const mean = values.reduce((sum, value) => sum + value, 0) / count;
   if (count === 1) return { value: mean, halfWidth: null, instances: 1 };
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1);
-  return { value: mean, halfWidth: tQuantile(count - 1) * Math.sqrt(variance / count), instances: count };
+  const halfWidth = variance === 0 ? null : tQuantile(count - 1) * Math.sqrt(variance / count);
+  return { value: mean, halfWidth, instances: count };
 }
 
 /** Student's t at 97.5 %: exact for 1 and 2 degrees of freedom, else the expansion in 1/df (within 0.4 %). */

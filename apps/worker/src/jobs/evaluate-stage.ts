@@ -23,13 +23,20 @@ export function evaluateStage(context: WorkerContext, job: StageJob): Promise<vo
       move: "settle",
       outcome: "completed",
       ending,
-      reason: verdict.notes?.slice(0, 480) ?? null,
+      reason: whyItEnded(claimed.runReason, verdict.notes),
       reward: verdict.reward,
       rewardParts: verdict.parts,
       success: verdict.success,
     };
   });
 }
+
+/** Why the run stage ended comes first: the verifier's words don't replace it. */
+const whyItEnded = (runReason: string | null, notes: string | null): string | null =>
+  [runReason, notes]
+    .filter((words) => words !== null && words !== "")
+    .join("; ")
+    .slice(0, 480) || null;
 
 /** What the run stage left, as rows tell it. */
 export function finishedRollout(

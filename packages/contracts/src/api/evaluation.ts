@@ -9,7 +9,7 @@ export const ReadEvaluation = z.strictObject({
   baseline: RunId.nullish(),
 });
 
-/** A mean over instances; `halfWidth` is half of the 95 % interval, null with fewer than two instances. */
+/** A mean over instances; `halfWidth` is half of the 95 % interval, null where the sample can't tell it. */
 export const Estimate = z.object({ value: z.number(), halfWidth: z.number().nullable(), instances: z.int() });
 export type Estimate = z.infer<typeof Estimate>;
 

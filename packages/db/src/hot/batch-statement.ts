@@ -157,7 +157,9 @@ moved as (
     outcome = e.outcome,
     ending = coalesce(e.ending, r.ending),
     run_ending = case when e.move = 'next-stage' then coalesce(e.ending, r.run_ending) else r.run_ending end,
-    reason = case when e.move in ('next-stage', 'hand-back') then coalesce(e.reason, r.reason) else e.reason end,
+    run_reason = case when e.move = 'next-stage' then coalesce(e.reason, r.run_reason) else r.run_reason end,
+    -- What an earlier attempt died of is not why this one ended.
+    reason = case when e.move = 'hand-back' then coalesce(e.reason, r.reason) else e.reason end,
     reward = e.reward,
     reward_parts = e.reward_parts::jsonb,
     success = e.success,

@@ -42,6 +42,8 @@ interface TakenStage {
   /** Times this stage of this attempt was claimed, this one included. */
   readonly deliveries: number;
   readonly ending: Ending | null;
+  /** Why the run stage ended as it did, where it said so. */
+  readonly runReason: string | null;
   readonly finalAnswer: string | null;
   readonly turns: number;
   /** What samples; null before the first version serves. */
@@ -84,6 +86,7 @@ ${eventLog()}
 select t.ord, t.claim, t.run_id as "runId", t.step_id as "stepId", s.step, s.purpose, t.group_id as "groupId",
   g.task_set as "taskSet", g.task, g.split, g.instance_index as "instanceIndex", g.instance_id as "instanceId", t.sample, t.seed,
   t.attempt, t.stage, extract(epoch from t.stage_started_at)::float8 * 1000 as "stageStartedAtMs", t.deliveries, t.ending,
+  t.run_reason as "runReason",
   t.final_answer as "finalAnswer", t.turns,
   case when u.serving_version is not null and u.model_id is not null and u.sampling_session_id is not null then
     json_build_object('version', u.serving_version, 'modelId', u.model_id, 'samplingSessionId', u.sampling_session_id,

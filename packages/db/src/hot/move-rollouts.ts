@@ -52,6 +52,7 @@ moved as (
     outcome = g.outcome,
     ending = case g.move when 'settle' then g.ending when 'retry' then null when 'regrade' then r.run_ending else r.ending end,
     run_ending = case when g.move = 'retry' then null else r.run_ending end,
+    run_reason = case when g.move = 'retry' then null else r.run_reason end,
     reason = case g.move when 'settle' then g.reason when 'redeliver' then r.reason end,
     final_answer = case when g.move = 'retry' then null else r.final_answer end,
     turns = case when g.move = 'retry' then 0 else r.turns end,

@@ -28,10 +28,11 @@ reopened as (
 moved as (
   update rollouts r set
     state = 'waiting', stage = case when l.finished then 'evaluate' else 'init' end,
-    attempt = r.attempt + (not l.finished)::int, first_attempt = r.attempt + (not l.finished)::int, claim = r.claim + 1, worker_id = null, lease_until = null, not_before = null,
+    attempt = r.attempt + (not l.finished)::int, first_attempt = r.attempt + (not l.finished)::int,
+    claim = r.claim + 1, worker_id = null, lease_until = null, not_before = null,
     ready_at = now(), stage_started_at = null, deliveries = 0, infrastructure_failures = 0, evaluate_failures = 0,
     outcome = null, ending = case when l.finished then r.run_ending end, run_ending = case when l.finished then r.run_ending end,
-    reason = null, reward = null, reward_parts = null, success = null, settled_at = null,
+    run_reason = case when l.finished then r.run_reason end, reason = null, reward = null, reward_parts = null, success = null, settled_at = null,
     final_answer = case when l.finished then r.final_answer end,
     turns = case when l.finished then r.turns else 0 end, sampled_tokens = case when l.finished then r.sampled_tokens else 0 end
   from left_over l join rollouts own on own.id = l.id join reopened o on o.id = own.step_id
