@@ -124,6 +124,12 @@ export const AgentConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Several calls in one turn: all in order, first only, or refuse; null = the task's own policy"),
+  maxCallsPerTurn: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(64)
+    .describe("Calls of one turn that are run; the model is told of those left out"),
   onLength: z
     .enum(["end", "tell"])
     .default("end")

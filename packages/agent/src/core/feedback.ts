@@ -30,6 +30,9 @@ export const otherFormat = (dialect: string, format: string): string =>
 export const tooManyCalls = (calls: number): string =>
   `error: one call a turn, please: this turn held ${calls} and none of them was run. Write the first one alone, read its result, then go on`;
 
+export const callsLeftOut = (calls: number, run: number): string =>
+  `error: this turn held ${calls} calls and only the first ${run} were run; write fewer at once, and the others again if they are still wanted`;
+
 /** A cut turn forgot nothing: its limit was too near. @param thinking the whole turn was thinking */
 export function cutTurn(tokens: number, thinking: boolean): string {
   const said = `your last turn was cut after ${tokens} tokens, before its end; nothing of it was run.`;

@@ -26,7 +26,7 @@ test("all of them run, in order", async () => {
     commitTurn: async () => {},
     commitResults: async () => {},
   };
-  const agent = { maxContextTokens: 1_000_000, sampling: { maxTokensPerTurn: 131_072 } };
+  const agent = { maxCallsPerTurn: 10_000, maxContextTokens: 1_000_000, sampling: { maxTokensPerTurn: 131_072 } };
   const end = await runRollout(rolloutSpec(tokenizer, agent), null, ports, new AbortController().signal);
   expect(end).toMatchObject({ ending: "finish_tool", finalAnswer: "7", turns: 2 });
   expect(end.toolCalls).toHaveLength(many + 1);

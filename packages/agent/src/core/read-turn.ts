@@ -5,7 +5,7 @@ import type { CallPolicy } from "@rolldeck/contracts/ports/task";
 import type { JsonObject, ToolCall, TurnNote, TurnRecord } from "@rolldeck/contracts/segments";
 import { checkArguments } from "./check-arguments.ts";
 import { headWithin } from "./cut-text.ts";
-import { cutTurn, malformedCall, noCall, otherFormat, tooManyCalls } from "./feedback.ts";
+import { callsLeftOut, cutTurn, malformedCall, noCall, otherFormat, tooManyCalls } from "./feedback.ts";
 import { otherDialect } from "./other-dialect.ts";
 import type { RolloutSpec } from "./rollout.ts";
 import { turnText } from "./turn-text.ts";
@@ -54,7 +54,7 @@ function readWhole(
   const text = turnText(spec.tokenizer, spec.dialect, result.tokens);
   const parsed = spec.dialect.parse(text, tools);
   const policy = spec.agent.callPolicy ?? spec.defaults?.callPolicy ?? "all";
-  const chosen = chooseCalls(parsed.calls, policy);
+  const chosen = chooseCalls(parsed.calls, policy, spec.agent.maxCallsPerTurn);
   const other = parsed.calls.length === 0 ? otherDialect(text, spec.dialect) : null;
   return {
     calls: chosen.calls,
@@ -96,7 +96,16 @@ interface ChosenCalls {
   readonly notes: readonly TurnNote[];
 }
 
-function chooseCalls(calls: readonly ToolCall[], policy: CallPolicy): ChosenCalls {
+function chooseCalls(calls: readonly ToolCall[], policy: CallPolicy, most: number): ChosenCalls {
+  // All results of a turn are read before anything else happens: their number has to have an end.
+  if (policy === "all" && calls.length > most) {
+    const message = `${calls.length} calls in one turn, the first ${most} were run`;
+    return {
+      calls: calls.slice(0, most),
+      refusal: callsLeftOut(calls.length, most),
+      notes: [{ kind: "calls", message }],
+    };
+  }
   const [first, ...others] = calls;
   if (policy === "all" || first === undefined || others.length === 0) return { calls, refusal: null, notes: [] };
   const shown = others.slice(0, 5).map(({ name }) => JSON.stringify(name.slice(0, 64)));

@@ -51,6 +51,15 @@ describe("several calls in one turn", () => {
     expect(end.ending).toBe("finish_tool");
     expect((await run(policy.slice(0, 1), { callPolicy: "refuse", parseRetries: 1 })).end.ending).toBe("no_call");
   });
+  it("beyond the limit are left out, and the model is told in full", async () => {
+    const { end, ports, turns, transcript } = await run(policy, { maxCallsPerTurn: 1 });
+    expect(ports.toolCalls.map((call) => call.arguments.key ?? call.name)).toEqual(["a", "finish"]);
+    expect(turns[0]?.notes).toEqual([{ kind: "calls", message: "2 calls in one turn, the first 1 were run" }]);
+    expect(transcript).toContain(
+      "next after a<|end|><|user|>error: this turn held 2 calls and only the first 1 were run",
+    );
+    expect(end.ending).toBe("finish_tool");
+  });
   it("is the task's matter where the config is silent", async () => {
     expect((await run(policy, {}, { defaults: { callPolicy: "first" } })).ports.toolCalls).toHaveLength(2);
     const both = await run(policy, { callPolicy: "all" }, { defaults: { callPolicy: "first" } });
@@ -216,7 +225,7 @@ describe("notes on a turn", () => {
     const calls = (call: string) => `[${Array.from({ length: 200 }, () => call).join(", ")}]`;
     const server = (): SampleResult =>
       saying(tokenizer, finish, { notes: [{ kind: "usage", message: `ended with ${"r".repeat(2_000)}` }] });
-    const agent = { maxContextTokens: 500_000, sampling: { maxTokensPerTurn: 100_000 } };
+    const agent = { maxCallsPerTurn: 1000, maxContextTokens: 500_000, sampling: { maxTokensPerTurn: 100_000 } };
     const number = { ...rolloutSpec(tokenizer).tools[0], name: "get" };
     const tools = [
       { ...number, description: "", parameters: { type: "object", properties: { key: { type: "integer" } } } },
