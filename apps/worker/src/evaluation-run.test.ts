@@ -3,6 +3,7 @@ import { moveRun } from "@rolldeck/db/runs/move-run";
 import { keyChain } from "@rolldeck/tasks/key-chain/task";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
+import { weightsSource } from "./training/weights-source.ts";
 
 let rig: Rig;
 let gate: (() => void) | null = null;
@@ -33,6 +34,19 @@ test("an evaluation begins with another run's weights and takes n samples of eac
   expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
   const path = "select path from checkpoints where run_id = $1 order by version desc limit 1";
   expect(await rig.value(path, [runId])).toBe(await rig.value(path, [trained]));
+  // Made again after the other run has gone on, it still has what it began with.
+  await rig.database.pool.query(
+    `insert into checkpoints (run_id, version, name, path, bytes, state)
+     select run_id, 9, 'later', 'tinker://later/weights/9', 1, 'complete' from checkpoints where run_id = $1 limit 1`,
+    [trained],
+  );
+  const newest = { run: trained, version: null };
+  const claimed = { runId, config: { model: { name: "quickstart", warmStart: null, startFrom: newest } } };
+  // @ts-expect-error: of the scene only this is looked at
+  expect((await weightsSource({ context: { pool: rig.database.pool }, claimed }, 0))?.path).toBe(
+    await rig.value(path, [runId]),
+  );
+  await rig.database.pool.query("delete from checkpoints where run_id = $1 and version = 9", [trained]);
   const shape = `select json_agg(n) from (select count(*)::int as n from rollouts where run_id = $1 and reward is not null group by group_id) g`;
   expect(await rig.value(shape, [runId])).toEqual([4, 4, 4]);
   const missing = await rig.launch(

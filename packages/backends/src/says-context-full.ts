@@ -15,7 +15,8 @@ const contextWords: readonly RegExp[] = [
   /exceed the context of \d/i,
   /the context holds \d/i,
   // No room is left for a single token: what is asked for is always 1 or more before a server takes its prompt off.
-  /tokens[^.]*at least 1\b/i,
+  /(?<!min_)tokens\b[^.]*at least 1\b/i,
+  // Said of nothing by name; where a server names the setting, its name stands before.
   /^(must be )?at least 1\b/i,
 ];
 

@@ -84,6 +84,10 @@ export interface TurnRecord {
   readonly nextRanges: readonly TokenRange[] | null;
 }
 
+/** Thread of the sub-agent that a call makes, as `TurnRecord.thread` has it. */
+export const threadOfCall = (turn: Pick<TurnRecord, "turn" | "thread">, index: number): string =>
+  `${turn.thread === "" ? "" : `${turn.thread}/`}${turn.turn}.${index}`;
+
 /** Results of some of a turn's calls and what the model will see of them. */
 export interface TurnResults {
   readonly turn: number;

@@ -9,7 +9,7 @@ describe("estimate", () => {
     const config = RunConfig.parse({ ...presets.quickstart.config, budget: { steps: 45 } });
     expect(estimate(config)).toEqual({
       rollouts: 45 * 16 * 8 + 2 * 256,
-      maxSampledTokens: String((45 * 16 * 8 + 2 * 256) * 256),
+      maxSampledTokens: String((45 * 16 * 8 + 2 * 256) * 8 * 32),
       basis: "45 steps × 16 groups × 8 rollouts + 2 evaluations × 256 rollouts, at most 256 sampled tokens each",
     });
   });
@@ -44,6 +44,6 @@ describe("estimate", () => {
       algorithm: { groupsPerStep: 4096, groupSize: 256 },
       budget: { steps: 1_000_000 },
     });
-    expect(estimate(big).maxSampledTokens).toBe("1099511627776000000");
+    expect(estimate(big).maxSampledTokens).toBe("137438953472000000000");
   });
 });

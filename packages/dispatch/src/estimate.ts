@@ -43,5 +43,6 @@ function evaluationCount({ kind, stepSource, evaluation, budget }: RunConfig): n
 
 function maxTokensPerRollout({ taskSets, agent }: RunConfig): number {
   const turns = taskSets.reduce((most, { maxTurns }) => Math.max(most, maxTurns ?? agent.maxTurns), 0);
-  return Math.min(turns * agent.sampling.maxTokensPerTurn, agent.maxContextTokens);
+  // A tool may restart the context: only a turn is bounded by it.
+  return turns * Math.min(agent.sampling.maxTokensPerTurn, agent.maxContextTokens);
 }

@@ -41,7 +41,7 @@ describe("next_with_summary", () => {
   });
   test("an instance without parts is the task's mistake, not the model's", async () => {
     const call = nextWithSummary.call({ summary: "" }, context({ question: "?", chunks: [] }));
-    await expect(call).rejects.toMatchObject({ boundary: "tool", code: "no_chunks" });
+    await expect(call).rejects.toMatchObject({ boundary: "infrastructure", code: "no_chunks" });
   });
 });
 

@@ -18,7 +18,9 @@ export const get = defineTool({
   call: async ({ k }, context) => {
     const instance = Lookup.safeParse(context.instance);
     if (!instance.success) {
-      throw new BoundaryError("tool", "no_table", "get needs an instance with a table", { cause: instance.error });
+      throw new BoundaryError("infrastructure", "no_table", "get needs an instance with a table", {
+        cause: instance.error,
+      });
     }
     const { table } = instance.data;
     return { output: Object.hasOwn(table, k) ? (table[k] ?? missingValue) : missingValue };

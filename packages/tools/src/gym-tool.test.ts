@@ -50,7 +50,7 @@ test("a step runs once, and where the worker is lost the rollout begins anew", (
   expect(gymTool(gridDefinition(2))).toMatchObject({ name: "walk", idempotent: false, stateful: true });
 });
 
-test("an environment that can't be reset is tried again on the next call; a reward that is no number is refused", async () => {
+test("an environment that can't be reset, and a reward that is no number, are its own failures and never graded", async () => {
   let resets = 0;
   const moody = gymTool({
     name: "moody",
@@ -66,8 +66,10 @@ test("an environment that can't be reset is tried again on the next call; a rewa
     }),
   });
   const scene = context({});
-  await expect(moody.call({}, scene)).rejects.toThrow("not yet");
-  const outcome = await moody.call({}, scene);
-  expect(outcome).toMatchObject({ error: { code: "gym" } });
-  expect(outcome.finalAnswer).toBeUndefined();
+  const failed = (code: string) => ({ boundary: "infrastructure", code });
+  await expect(moody.call({}, scene)).rejects.toMatchObject(failed("gym_reset"));
+  // Tried anew, and then lost with its reward.
+  await expect(moody.call({}, scene)).rejects.toMatchObject(failed("gym_reward"));
+  expect(resets).toBe(2);
+  expect(await moody.call({}, scene)).toMatchObject({ error: { code: "gym", message: "the episode is over" } });
 });

@@ -4,7 +4,9 @@
  * ends, and the answer is the environment's word, not the model's. Its state lives in the process, so a rollout that stepped
  * can't be continued elsewhere, and a step never runs twice.
  */
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Tool, ToolContext, ToolOutcome } from "@rolldeck/contracts/ports/tool";
+import type { JsonObject } from "@rolldeck/contracts/segments";
 import { z } from "zod";
 import { defineTool } from "./define-tool.ts";
 
@@ -49,7 +51,7 @@ export function gymTool<A>(definition: GymDefinition<A>): Tool {
     const rollout = context.rollout ?? context.instance;
     const known = episodes.get(rollout);
     if (known) return known;
-    const opened = open(definition, Seeded.parse(context.instance).seed);
+    const opened = open(definition, context.instance);
     episodes.set(rollout, opened);
     // One that could not be reset is tried anew.
     opened.catch(() => episodes.delete(rollout));
@@ -65,16 +67,26 @@ export function gymTool<A>(definition: GymDefinition<A>): Tool {
   return { ...tool, stateful: true };
 }
 
-async function open<A>({ make }: Pick<GymDefinition<A>, "make">, seed: number): Promise<Episode<A>> {
-  const environment = make();
-  await environment.reset(seed);
-  return { environment, reward: 0, steps: 0, done: false };
+/** @throws BoundaryError("infrastructure"): an environment that can't begin is no observation, and no 0 */
+async function open<A>({ make }: Pick<GymDefinition<A>, "make">, instance: JsonObject): Promise<Episode<A>> {
+  try {
+    const environment = make();
+    await environment.reset(Seeded.parse(instance).seed);
+    return { environment, reward: 0, steps: 0, done: false };
+  } catch (cause) {
+    const words = cause instanceof Error ? cause.message : String(cause);
+    throw new BoundaryError("infrastructure", "gym_reset", `the environment could not be reset: ${words}`, { cause });
+  }
 }
 
 async function takeStep<A>(episode: Episode<A>, action: A, signal: AbortSignal): Promise<ToolOutcome> {
   if (episode.done) return refusal("the episode is over");
   const step = await episode.environment.step(action, signal);
-  if (!Number.isFinite(step.reward)) return refusal("the environment gave a reward that is no number");
+  if (!Number.isFinite(step.reward)) {
+    // The step was made: what it was worth is lost, and so is the episode.
+    episode.done = true;
+    throw new BoundaryError("infrastructure", "gym_reward", "the environment gave a reward that is no number");
+  }
   episode.steps += 1;
   episode.reward += step.reward;
   episode.done = step.done;

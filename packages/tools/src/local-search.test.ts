@@ -87,7 +87,10 @@ describe("local_search", () => {
     for (const corpus of wrong) {
       await expect(search("a", { corpus })).rejects.toMatchObject({ boundary: "infrastructure", code: "bad_corpus" });
     }
-    await expect(localSearch.call({ query: "a" }, context({}))).rejects.toMatchObject({ code: "no_corpus" });
+    await expect(localSearch.call({ query: "a" }, context({}))).rejects.toMatchObject({
+      boundary: "infrastructure",
+      code: "no_corpus",
+    });
   });
   test("whatever is asked, it answers with text", async () => {
     await fc.assert(

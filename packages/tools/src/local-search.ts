@@ -32,7 +32,7 @@ export const localSearch = defineTool({
   call: async ({ query }, { instance, signal }) => {
     const scope = SearchScope.safeParse(instance);
     if (!scope.success) {
-      throw new BoundaryError("tool", "no_corpus", "local_search needs an instance with a corpus", {
+      throw new BoundaryError("infrastructure", "no_corpus", "local_search needs an instance with a corpus", {
         cause: scope.error,
       });
     }

@@ -17,7 +17,7 @@ export const nextWithSummary = defineTool({
   call: async ({ summary }, { instance, agent }) => {
     const state = MemoryState.safeParse(instance);
     if (!state.success) {
-      throw new BoundaryError("tool", "no_chunks", `${name} needs an instance with a question and chunks`, {
+      throw new BoundaryError("infrastructure", "no_chunks", `${name} needs an instance with a question and chunks`, {
         cause: state.error,
       });
     }

@@ -23,7 +23,10 @@ describe("get", () => {
     expect(await get.call({ k }, table)).toEqual({ output: "?" });
   });
   test("an instance without a table is the task's mistake, not the model's", async () => {
-    await expect(get.call({ k: "a" }, context({}))).rejects.toMatchObject({ boundary: "tool", code: "no_table" });
+    await expect(get.call({ k: "a" }, context({}))).rejects.toMatchObject({
+      boundary: "infrastructure",
+      code: "no_table",
+    });
   });
 });
 

@@ -14,6 +14,12 @@ const runColourIndex = (run: Coloured): number => run.ordinal % colours;
 /** Runs that follow each other, which are compared most, never share one. */
 export const runColour = (run: Coloured): string => `var(--run-${runColourIndex(run)})`;
 
+/** Strokes of lines that belong together, by their place. */
+export const strokeAt = (index: number): RunStroke => ({
+  colour: `var(--run-${index % colours})`,
+  dash: dashes[Math.floor(index / colours) % dashes.length],
+});
+
 /** Strokes of several runs shown together: those that share a colour differ by dash, in the order given. */
 export function runStrokes(runs: readonly (Coloured & Pick<RunSummary, "runId">)[]): Map<string, RunStroke> {
   const seen = new Map<number, number>();

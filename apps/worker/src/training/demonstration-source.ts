@@ -52,7 +52,12 @@ export async function demonstrationSource(
       spec,
       seed: config.seed,
       model: await context.tokenizers.contentHash(config.model),
-      agent: { dialect: agent.dialect, describeTools: agent.describeTools, maxOutputBytes: agent.maxOutputBytes },
+      agent: {
+        dialect: agent.dialect,
+        describeTools: agent.describeTools,
+        maxOutputBytes: agent.maxOutputBytes,
+        maxOutputTokens: agent.maxOutputTokens,
+      },
       // The first batch stands for the rest: they come from the same code.
       demonstrations: demonstrations(1).map(({ demonstration }) => demonstration),
       // Prompts that don't describe tools don't depend on them.

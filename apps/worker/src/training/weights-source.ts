@@ -18,8 +18,9 @@ export type WeightsSource = Pick<Checkpoint, "version" | "name" | "path">;
 export async function weightsSource(scene: PrepareScene, version: number): Promise<WeightsSource | null> {
   const { context, claimed, boot } = scene;
   const checkpoint = await newestCheckpoint(context.pool, claimed.runId, version);
-  if (checkpoint !== null && checkpoint.version > 0) return checkpoint;
   const { startFrom } = claimed.config.model;
+  // What the run began with is settled the first time: "the newest" of another run moves on.
+  if (checkpoint !== null && (checkpoint.version > 0 || startFrom !== null)) return checkpoint;
   if (startFrom !== null) return recordWarmStart(scene, await startingWeights(context.pool, startFrom));
   if ((claimed.config.model.warmStart?.steps ?? 0) === 0) return null;
   const demonstrations = await demonstrationSource(context, claimed.config, scene.signal);

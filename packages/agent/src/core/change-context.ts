@@ -39,18 +39,9 @@ function openingTokens({ spec }: Rollout, { plan }: Thread, messages: readonly C
   return firstPrompt(tokenizer, { messages, tools: plan.tools, dialect, describeTools: agent.describeTools });
 }
 
-/** The opening and the summary as the user's words. Templates that want roles in turn get it at the end of the last message. */
-function summaryTokens(rollout: Rollout, thread: Thread, text: string): number[] {
-  const { messages } = thread.plan;
-  const last = messages.at(-1);
-  try {
-    return openingTokens(rollout, thread, [...messages, { role: "user", content: text }]);
-  } catch (refused) {
-    if (last?.role !== "user") throw refused;
-    const joined = { ...last, content: `${last.content}\n\n${text}` };
-    return openingTokens(rollout, thread, [...messages.slice(0, -1), joined]);
-  }
-}
+/** The opening and the summary as the user's words. */
+const summaryTokens = (rollout: Rollout, thread: Thread, text: string): number[] =>
+  openingTokens(rollout, thread, [...thread.plan.messages, { role: "user", content: text }]);
 
 /** A fresh beginning, which shares its first tokens with the agent's opening. */
 function begin({ history }: Rollout, thread: Thread, tokens: readonly number[]): NextContext {

@@ -189,3 +189,11 @@ describe("checkArguments", () => {
     );
   });
 });
+
+it("never lets through what it did not look at, whatever the choices", () => {
+  const items = { anyOf: [{ type: "integer" }, { type: "string" }] };
+  const schema = { type: "object", properties: { list: { type: "array", items } } };
+  const list: (number | boolean)[] = Array.from({ length: 120_000 }, (_, n) => n);
+  list.push(true);
+  expect(checkArguments({ list }, schema)).toEqual({ ok: false, problems: ["arguments: too large to be checked"] });
+});

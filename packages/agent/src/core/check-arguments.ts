@@ -35,6 +35,8 @@ const shownMessages = 10;
 export function checkArguments(args: JsonObject, schema: JsonObject): CheckedArguments {
   const report: Report = { root: schema, problems: [], coercions: [], budget: { left: maxValues } };
   const checked = checkValue(args, { type: "object", ...schema }, "", report);
+  // A choice may have kept it to itself: nothing that was not looked at is run.
+  if (report.budget.left <= 0) return { ok: false, problems: ["arguments: too large to be checked"] };
   if (report.problems.length > 0 || !isObject(checked)) return { ok: false, problems: firstOf(report.problems) };
   return { ok: true, arguments: checked, coercions: firstOf(report.coercions) };
 }
@@ -51,10 +53,7 @@ const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 8
 
 function checkValue(value: Json, schema: JsonObject, path: string, report: Report): Json {
   report.budget.left -= 1;
-  if (report.budget.left <= 0) {
-    if (report.budget.left === 0) report.problems.push(`${at(path)}: too large to be checked`);
-    return value;
-  }
+  if (report.budget.left <= 0) return value;
   const choices = alternatives(schema, report.root);
   const [only = {}] = choices;
   return choices.length === 1 ? checkOne(value, only, path, report) : checkAny(value, choices, path, report);

@@ -32,7 +32,7 @@ describe.each(["pythonic", "hermes"] as const)("a demonstration in %s", (name) =
     "holds the tokens of a rollout that samples it (tools described: %s)",
     async (describeTools) => {
       const dialect = dialects[name];
-      const agent = { describeTools, maxOutputBytes: 128 };
+      const agent = { describeTools, maxOutputBytes: 128, maxOutputTokens: null };
       const spec = rolloutSpec(tokenizer, agent, { dialect, messages: demonstration.messages });
       const outputs = demonstration.turns.flatMap((turn) => turn.outputs);
       const ports = scriptedRollout({

@@ -9,7 +9,8 @@ import type { Demonstration } from "@rolldeck/contracts/ports/task";
 import type { ChatMessage, Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { toolCallId } from "./answer-turn.ts";
-import { makeSafeOutput } from "./make-safe-output.ts";
+
+import { limitOutput } from "./limit-output.ts";
 import { firstPrompt, observationTokens } from "./render-conversation.ts";
 import { calledTokens } from "./template-tools.ts";
 
@@ -17,7 +18,7 @@ export interface DemonstrationFormat {
   readonly tokenizer: Tokenizer;
   readonly dialect: Dialect;
   readonly tools: readonly ToolSpec[];
-  readonly agent: Pick<RunConfig["agent"], "describeTools" | "maxOutputBytes">;
+  readonly agent: Pick<RunConfig["agent"], "describeTools" | "maxOutputBytes" | "maxOutputTokens">;
 }
 
 /** Tokens with the mask of what the assistant wrote. */
@@ -82,7 +83,7 @@ function resultTokens(
   const results = turn.outputs.map((output, index): ChatMessage => {
     const { name = "", arguments: args = {} } = turn.calls[index] ?? {};
     const call = { index, name, arguments: args, raw: "" };
-    const content = dialect.renderResult(call, makeSafeOutput(output, agent.maxOutputBytes));
+    const content = dialect.renderResult(call, limitOutput({ agent, tokenizer }, output).text);
     if (dialect.resultRole === "user") return { role: "user", content };
     return { role: "tool", content, toolCallId: toolCallId(place, index), name };
   });

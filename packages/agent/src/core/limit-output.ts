@@ -1,5 +1,6 @@
 /** A tool's output as the model gets it: safe, within the bytes and then the tokens of the run's caps, saying what was cut. */
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
+import { utf8Length } from "./cut-text.ts";
 import { cutTokens } from "./cut-tokens.ts";
 import { safeOutput } from "./make-safe-output.ts";
 import type { RolloutSpec } from "./rollout.ts";
@@ -12,17 +13,17 @@ export interface LimitedOutput {
   readonly changed: boolean;
 }
 
-export function limitOutput(
-  { agent, tokenizer }: Pick<RolloutSpec, "agent" | "tokenizer">,
-  output: string,
-): LimitedOutput {
+export interface OutputLimits {
+  readonly agent: Pick<RolloutSpec["agent"], "maxOutputBytes" | "maxOutputTokens">;
+  readonly tokenizer: Tokenizer;
+}
+
+export function limitOutput({ agent, tokenizer }: OutputLimits, output: string): LimitedOutput {
   const safe = safeOutput(output, agent.maxOutputBytes);
   const { text, wholeBytes } = safe;
   if (agent.maxOutputTokens === null) return safe;
   const fewer = fewerTokens(tokenizer, text, agent.maxOutputTokens);
-  return fewer === text
-    ? safe
-    : { text: fewer, wholeBytes: wholeBytes ?? new TextEncoder().encode(output).length, changed: true };
+  return fewer === text ? safe : { text: fewer, wholeBytes: wholeBytes ?? utf8Length(output), changed: true };
 }
 
 /** A UTF-16 unit is at most three bytes and a byte at most one token: most outputs need no encoding to be known short. */

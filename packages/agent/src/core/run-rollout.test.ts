@@ -1,6 +1,7 @@
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { beforeAll, describe, expect, it } from "vitest";
+import { playScript } from "../../testing/play-script.ts";
 import {
   getAndFinish,
   quickstartFolder,
@@ -16,19 +17,9 @@ let tokenizer: Tokenizer;
 beforeAll(async () => {
   tokenizer = await loadTokenizer(quickstartFolder());
 });
-const signal = new AbortController().signal;
 
-const run = async (
-  policy: Parameters<typeof scriptedRollout>[0]["policy"],
-  agent: Parameters<typeof rolloutSpec>[1] = {},
-  overrides: Parameters<typeof rolloutSpec>[2] = {},
-  tools?: Parameters<typeof scriptedRollout>[0]["tools"],
-) => {
-  const ports = scriptedRollout({ tokenizer, policy, tools });
-  const end = await runRollout(rolloutSpec(tokenizer, agent, overrides), null, ports, signal);
-  return { end, ports, trajectory: ports.stored(), transcript: transcriptOf(ports.stored()) };
-};
-const transcriptOf = ({ segments }: Trajectory) => tokenizer.decode(segments.flatMap((segment) => [...segment.tokens]));
+type Played = Parameters<typeof playScript> extends [Tokenizer, ...infer Rest] ? Rest : never;
+const run = (...played: Played) => playScript(tokenizer, ...played);
 const outputs = ({ turns }: Trajectory) => turns.map((turn) => turn.results.map((result) => result?.output));
 
 describe("a rollout", () => {

@@ -39,6 +39,10 @@ export async function runRollout(
 
 function byThread(resume: Trajectory | null): Map<string, CommittedTurn[]> {
   const threads = new Map<string, CommittedTurn[]>();
-  for (const turn of resume?.turns ?? []) threads.set(turn.thread, [...(threads.get(turn.thread) ?? []), turn]);
+  for (const turn of resume?.turns ?? []) {
+    const own = threads.get(turn.thread);
+    if (own === undefined) threads.set(turn.thread, [turn]);
+    else own.push(turn);
+  }
   return threads;
 }

@@ -2,7 +2,14 @@
 import { type Ending, endingRule } from "@rolldeck/contracts/endings";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ContextChange, ToolOutcome } from "@rolldeck/contracts/ports/tool";
-import type { Segment, TokenRange, ToolCall, ToolResult, TurnRecord } from "@rolldeck/contracts/segments";
+import {
+  type Segment,
+  type TokenRange,
+  type ToolCall,
+  type ToolResult,
+  type TurnRecord,
+  threadOfCall,
+} from "@rolldeck/contracts/segments";
 import { agentView } from "./agent-view.ts";
 import { type Answer, answerTurn } from "./answer-turn.ts";
 import { assistantMessage } from "./assistant-message.ts";
@@ -196,11 +203,10 @@ async function delegated(rollout: Rollout, thread: Thread, call: ToolCall): Prom
   const { spec, ports, history } = rollout;
   const delegation = ports.delegate?.(call, agentView(spec, thread)) ?? null;
   if (delegation === null) return null;
-  const { id, depth } = thread.plan;
+  const { depth } = thread.plan;
   if (depth >= maxDepth) return failure("too_deep", delegationTooDeep(depth));
-  const place = `${thread.last?.turn ?? 0}.${call.index}`;
   const plan = {
-    id: id === "" ? place : `${id}/${place}`,
+    id: threadOfCall({ turn: thread.last?.turn ?? 0, thread: thread.plan.id }, call.index),
     depth: depth + 1,
     messages: delegation.messages,
     tools: spec.tools.filter(({ name }) => delegation.tools.includes(name)),

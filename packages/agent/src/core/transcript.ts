@@ -23,6 +23,8 @@ export class Transcript {
   /** A new beginning; what was said before is gone. */
   restart(opening: readonly ChatMessage[]): void {
     if (this.#state === "dropped") return;
+    // From here on everything is known again.
+    if (this.#state === "lost") this.#state = "unasked";
     this.#read = [...opening];
     this.#unread = [];
   }

@@ -5,29 +5,18 @@ import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { TurnNote } from "@rolldeck/contracts/segments";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { quickstartFolder, rolloutSpec, saying, scriptedRollout } from "../../testing/scripted-rollout.ts";
+import { playScript } from "../../testing/play-script.ts";
+import { quickstartFolder, rolloutSpec, saying } from "../../testing/scripted-rollout.ts";
 import { loadTokenizer } from "../io/load-tokenizer.ts";
 import { hermes } from "./dialects/hermes.ts";
-import { runRollout } from "./run-rollout.ts";
 
 let tokenizer: Tokenizer;
 beforeAll(async () => {
   tokenizer = await loadTokenizer(quickstartFolder());
 });
-const signal = new AbortController().signal;
 
-const run = async (
-  policy: Parameters<typeof scriptedRollout>[0]["policy"],
-  agent: Parameters<typeof rolloutSpec>[1] = {},
-  overrides: Parameters<typeof rolloutSpec>[2] = {},
-  tools?: Parameters<typeof scriptedRollout>[0]["tools"],
-) => {
-  const ports = scriptedRollout({ tokenizer, policy, tools });
-  const end = await runRollout(rolloutSpec(tokenizer, agent, overrides), null, ports, signal);
-  const { turns, segments } = ports.stored();
-  const transcript = tokenizer.decode(segments.flatMap((segment) => [...segment.tokens]));
-  return { end, ports, turns, segments, transcript };
-};
+type Played = Parameters<typeof playScript> extends [Tokenizer, ...infer Rest] ? Rest : never;
+const run = (...played: Played) => playScript(tokenizer, ...played);
 const finish = '[finish(answer="7")]';
 
 describe("several calls in one turn", () => {

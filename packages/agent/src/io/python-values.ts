@@ -74,7 +74,8 @@ function repr(value: unknown): string {
 }
 
 const named: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
-const hidden = /[\\\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
+// The mark that guards a special token's name stays: without it the name would become the token.
+const hidden = /(?!\ud800)[\\\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 
 /** A string as Python writes it in a list: single quotes unless it holds only those. */
 function quote(text: string): string {
@@ -204,6 +205,10 @@ function bracket(
   return `${ends[0]}${line}${items.join(comma + line)}\n${" ".repeat(indent * depth)}${ends[1]}`;
 }
 
+/** Half a pair on its own. */
+const isMark = (text: string, at: number): boolean =>
+  text[at] === "\ud800" && !/^[\udc00-\udfff]/.test(text.slice(at + 1, at + 2));
+
 // Surrogates stay as they are: half of one may be the mark that guards a special token's name.
 const jsonEscapes = /["\\\p{Cc}]/gu;
 function jsonString(text: string, ensureAscii: boolean): string {
@@ -213,5 +218,6 @@ function jsonString(text: string, ensureAscii: boolean): string {
       : JSON.stringify(character).slice(1, -1),
   );
   if (!ensureAscii) return `"${escaped}"`;
-  return `"${escaped.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+  const ascii = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return `"${escaped.replace(/\ud800(?![\udc00-\udfff])|[^ -~]/g, (unit, at: number) => (isMark(escaped, at) ? unit : ascii(unit)))}"`;
 }

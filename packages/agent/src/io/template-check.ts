@@ -177,7 +177,9 @@ function switchFindings(tokenizer: Tokenizer, thinking: boolean | null): Templat
     { role: "user", content: "x" },
   ];
   const render = (on: boolean) => attempt(() => tokenizer.render(messages, { generationPrompt: true, thinking: on }));
-  if (JSON.stringify(render(true)) !== JSON.stringify(render(false))) return [];
+  const [on, off] = [render(true), render(false)];
+  // A refusal is another finding's matter.
+  if (on === null || off === null || JSON.stringify(on) !== JSON.stringify(off)) return [];
   const message = "model.thinking is set, but the template has no switch for thinking: leave it null";
   return [{ kind: "thinking-switch", level: "error", message }];
 }

@@ -8,13 +8,13 @@ import { Agent, fetch as undiciFetch } from "undici";
 import { z } from "zod";
 import { basicAuthorisation } from "../http/basic-authorisation.ts";
 import { headerSafe } from "../http/header-safe.ts";
+import { hideSecrets } from "../http/hide-secrets.ts";
 import type { ResilientCalls, Wait } from "../resilient/resilient-calls.ts";
 import { parseRetryAfter } from "../resilient/retry-after.ts";
 import type { Try } from "../resilient/retry-policy.ts";
 import type { ChatText } from "./chat-text.ts";
 import { type Endpoint, versionedUrl } from "./endpoint.ts";
 import type { EndpointTarget } from "./endpoint-target.ts";
-import { hideSecrets } from "./hide-secrets.ts";
 import { errorInside, readRefusal } from "./read-refusal.ts";
 import { badAnswer, unreachable } from "./token-sampler.ts";
 
@@ -174,7 +174,7 @@ export class ChatCalls {
   #failed(cause: unknown, what: string): Try<ChatReply> {
     if (cause instanceof APIConnectionError) return unreachable(what, cause.cause ?? cause);
     if (cause instanceof APIError) return this.#refusedStatus(cause, what);
-    if (cause instanceof SyntaxError) return badAnswer(what, "the answer is not JSON", cause);
+    if (cause instanceof SyntaxError) return badAnswer(what, "the answer is not JSON");
     if (cause instanceof z.ZodError) return badAnswer(what, z.prettifyError(cause).slice(0, 200), cause);
     // Undici's own: the connection was lost in the middle of an answer.
     return unreachable(what, cause);

@@ -29,6 +29,8 @@ export function createJudge({ endpoint, maxTokens = 1024, onWait }: JudgeOptions
   if (model === null) throw new RangeError(`endpoint ${endpoint.name}: a judge needs the name of its model`);
   const targets = endpointTargets(endpoint, versionedUrl);
   const chat = new ChatCalls({ endpoint, calls: endpointCalls(endpoint, targets), secrets: endpointSecrets(endpoint) });
+  // Each question may go to another address and key: judges have no prefix to keep warm, and limits by key.
+  let asked = 0;
   const ask = async (messages: readonly ChatMessage[], signal: AbortSignal): Promise<string> => {
     const body = {
       model,
@@ -36,7 +38,15 @@ export function createJudge({ endpoint, maxTokens = 1024, onWait }: JudgeOptions
       [endpoint.maxTokensField]: maxTokens,
       temperature: 0,
     };
-    const call = { affinityKey: "judge", body, toolNames: new Set<string>(), chatText: contentOnly, signal, onWait };
+    asked += 1;
+    const call = {
+      affinityKey: `judge ${asked}`,
+      body,
+      toolNames: new Set<string>(),
+      chatText: contentOnly,
+      signal,
+      onWait,
+    };
     try {
       const { text } = await chat.complete(call);
       if (text.trim() !== "") return text;

@@ -5,16 +5,10 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { TurnNote } from "@rolldeck/contracts/segments";
+import type { AnswerPart } from "./token-wires.ts";
 
-/** One sample as a wire told it. */
-export interface TokenAnswer {
-  /** Null: the server hides them. */
-  readonly tokens: readonly number[] | null;
-  readonly logprobs: readonly (number | null)[] | null;
-  readonly finishReason: string | null;
-  readonly promptTokens: number | null;
-  readonly completionTokens: number | null;
-  readonly cachedTokens: number | null;
+/** One sample as a wire told it; `tokens` null: the server hides them. */
+export interface TokenAnswer extends AnswerPart {
   /** Does the server say that it saw the very ids that were sent? Null: it does not tell. */
   readonly samePrompt: boolean | null;
   readonly streamed: boolean;

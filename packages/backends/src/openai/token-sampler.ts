@@ -3,13 +3,13 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/ports/sampler";
 import { z } from "zod";
 import { headerSafe } from "../http/header-safe.ts";
+import { hideSecrets } from "../http/hide-secrets.ts";
 import type { HttpAnswer } from "../http/kept-alive-server.ts";
 import { promptBody, type RequestBody } from "../http/prompt-body.ts";
 import type { ResilientCalls, Wait } from "../resilient/resilient-calls.ts";
 import { parseRetryAfter } from "../resilient/retry-after.ts";
 import type { Retry, Try } from "../resilient/retry-policy.ts";
 import type { EndpointTarget } from "./endpoint-target.ts";
-import { hideSecrets } from "./hide-secrets.ts";
 import { takeOutEcho } from "./prompt-echo.ts";
 import { errorInside, type Refused, readRefusal } from "./read-refusal.ts";
 import { SseEvents } from "./sse-events.ts";
@@ -118,8 +118,9 @@ export class TokenSampler implements Sampler {
     let json: unknown;
     try {
       json = JSON.parse(text);
-    } catch (cause) {
-      return badAnswer(what, `the answer is not JSON: ${this.#hide(text.slice(0, 100))}`, cause);
+    } catch {
+      // The parser's own message quotes the text, keys and all.
+      return badAnswer(what, `the answer is not JSON: ${this.#hide(text).slice(0, 100)}`);
     }
     const error = errorInside(json);
     if (error !== null) return this.#refused(error, null, null, what);

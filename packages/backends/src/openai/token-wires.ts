@@ -66,24 +66,30 @@ const countsOf = (usage: z.infer<typeof Usage>) => ({
   cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? null,
 });
 
+const sampling = (request: SampleRequest) => ({
+  max_tokens: request.maxTokens,
+  temperature: request.temperature,
+  top_p: request.topP,
+  // Left out where it is off: not every server takes −1 for none.
+  ...(request.topK > 0 ? { top_k: request.topK } : {}),
+  seed: request.seed,
+  stop_token_ids: request.stopTokens,
+  skip_special_tokens: false,
+});
+const streaming = (stream: boolean) =>
+  stream ? { stream: true, stream_options: { include_usage: true } } : { stream: false };
+
 const completions: TokenWire = {
   address: versionedUrl,
   path: "/completions",
   body: (request, { model, stream }) => ({
     before: `{"model":${JSON.stringify(model)},"prompt":`,
     after: `,${fields({
-      max_tokens: request.maxTokens,
-      temperature: request.temperature,
-      top_p: request.topP,
-      // −1 is this wire's absence for everyone but SGLang.
-      ...(request.topK > 0 ? { top_k: request.topK } : {}),
-      seed: request.seed,
-      stop_token_ids: request.stopTokens,
+      ...sampling(request),
       // SGLang takes 0 for none.
       logprobs: 1,
       return_token_ids: true,
-      skip_special_tokens: false,
-      ...(stream ? { stream: true, stream_options: { include_usage: true } } : { stream: false }),
+      ...streaming(stream),
     })}`,
   }),
   read: (json) => {
@@ -112,17 +118,11 @@ const generate: TokenWire = {
     before: `{"model":${JSON.stringify(model)},"token_ids":`,
     after: `,${fields({
       sampling_params: {
-        max_tokens: request.maxTokens,
-        temperature: request.temperature,
-        top_p: request.topP,
-        ...(request.topK > 0 ? { top_k: request.topK } : {}),
-        seed: request.seed,
-        stop_token_ids: request.stopTokens,
+        ...sampling(request),
         // The sampled token's own, none beside it.
         logprobs: 0,
-        skip_special_tokens: false,
       },
-      ...(stream ? { stream: true, stream_options: { include_usage: true } } : { stream: false }),
+      ...streaming(stream),
     })}`,
   }),
   read: (json) => {

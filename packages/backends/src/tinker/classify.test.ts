@@ -73,4 +73,11 @@ describe("what an answer means", () => {
     const result = answer(422, { detail: [{ loc: ["body", "seq_id"], msg: "missing" }] });
     expect(result.is === "failed" && result.error.message).toContain("seq_id");
   });
+
+  test("no room for a token is a full context; another setting that is too small is a bad request", () => {
+    const refused = (field: string) => answer(422, { detail: "must be at least 1", code: "bad_input", field });
+    expect(refused("sampling_params.max_tokens")).toMatchObject({ error: { code: "context_full" } });
+    expect(refused("sampling_params.top_k")).toMatchObject({ error: { code: "bad_input" } });
+    expect(refused("sampling_params.min_tokens")).toMatchObject({ error: { code: "bad_input" } });
+  });
 });

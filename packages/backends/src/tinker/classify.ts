@@ -80,8 +80,9 @@ function withCode(
   const ours = WorkerError.safeParse(json);
   if (ours.success && ours.data.code === "fenced") return new FencedError(`the model (${what})`);
   const refused = ours.success ? ours.data.code : fallback;
-  const code = refused === "bad_input" && saysContextFull(detail) ? "context_full" : refused;
-  const field = ours.success && ours.data.field ? ` (${ours.data.field})` : "";
+  const named = ours.success ? (ours.data.field ?? "") : "";
+  const code = refused === "bad_input" && saysContextFull(`${named} ${detail}`.trim()) ? "context_full" : refused;
+  const field = named === "" ? "" : ` (${named})`;
   return new BoundaryError("model-server", code, `${what}: ${detail.slice(0, 500)}${field}`, { retryable });
 }
 

@@ -10,6 +10,7 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { errors } from "undici";
+import { hideSecrets } from "../http/hide-secrets.ts";
 import { KeptAliveServer } from "../http/kept-alive-server.ts";
 import type { RequestBody } from "../http/prompt-body.ts";
 import { ResilientCalls, type Wait } from "../resilient/resilient-calls.ts";
@@ -63,12 +64,14 @@ const breaker = { threshold: 8, openMs: 500, maxOpenMs: 2_000 };
 
 export class TinkerHttp {
   readonly #server: KeptAliveServer;
+  readonly #secrets: readonly string[];
   readonly #calls: ResilientCalls<{ readonly name: string }>;
 
   constructor(options: HttpOptions) {
     const { url, apiKey, maxConnections, backoffMs } = options;
     const headers: Record<string, string> = apiKey === null ? {} : { "x-api-key": apiKey };
     this.#server = new KeptAliveServer({ url, headers, ...(maxConnections === undefined ? {} : { maxConnections }) });
+    this.#secrets = [apiKey ?? "", decodeURIComponent(new URL(url).password)];
     this.#calls = new ResilientCalls({
       targets: [{ name: this.#server.shownUrl }],
       policy: { ...policy, firstPauseMs: backoffMs ?? policy.firstPauseMs },
@@ -116,7 +119,8 @@ export class TinkerHttp {
         headersWithinMs: call.pollWithinMs ?? call.answerWithinMs ?? 0,
       });
       const { status, retryAfter } = answer;
-      return classify({ status, retryAfter, text: await answer.body.text() }, nameOf(call), Date.now());
+      const text = hideSecrets(await answer.body.text(), this.#secrets);
+      return classify({ status, retryAfter, text }, nameOf(call), Date.now());
     } catch (cause) {
       if (call.signal?.aborted) throw call.signal.reason;
       if (call.pollWithinMs !== undefined && cause instanceof errors.HeadersTimeoutError) return { is: "pending" };

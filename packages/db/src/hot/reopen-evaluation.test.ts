@@ -77,17 +77,22 @@ describe("an ended evaluation that is taken up again", () => {
     expect(page?.events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
   });
 
-  it("is reopened once, however often and at once it is asked", async () => {
-    const { runId, lost } = await ended("failed");
-    const asked = await Promise.allSettled([1, 2, 3, 4].map(() => reopenEvaluation(database.pool, runId, "again")));
-    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    for (const answer of asked) if (answer.status === "rejected") expect(answer.reason).toBeInstanceOf(ConflictError);
-    expect((await row(lost)).attempt).toBe(2);
-  });
+  it.each(["failed", "stopped"] as const)(
+    "that is %s is reopened once, however often and at once it is asked",
+    async (status) => {
+      const { runId, lost } = await ended(status);
+      const asked = await Promise.allSettled([1, 2, 3, 4].map(() => reopenEvaluation(database.pool, runId, "again")));
+      expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+      for (const answer of asked) if (answer.status === "rejected") expect(answer.reason).toBeInstanceOf(ConflictError);
+      expect((await row(lost)).attempt).toBe(2);
+    },
+  );
 
   it("was stopped before its step was made: it only goes on", async () => {
     const runId = await seedRun(database.pool, { config: evaluation, status: "stopped" });
-    expect(await reopenEvaluation(database.pool, runId, "again")).toEqual({ rollouts: 0 });
+    const asked = await Promise.allSettled([1, 2, 3].map(() => reopenEvaluation(database.pool, runId, "again")));
+    const answered = asked.filter((answer) => answer.status === "fulfilled");
+    expect(answered.map(({ value }) => value)).toEqual([{ rollouts: 0 }]);
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * An ended evaluation goes on with what it did not score: everything in one statement. Invariants: a scored rollout is not touched;
  * one whose run stage had ended is graded again from what it left, any other starts a new attempt and its old one stays
- * readable; all have their tries before them again, however many attempts they took before; asking twice at once reopens once, because the steps' rows decide.
+ * readable; all have their tries before them again, however many attempts they took before; asking twice at once reopens once, because the run's row decides.
  */
 import { ConflictError, NotFoundError } from "@rolldeck/contracts/errors";
 import { endedRunStatuses, type RunStatus, reopenEdges, runStatuses } from "@rolldeck/contracts/lifecycle";
@@ -11,7 +11,8 @@ import { eventLog, rolloutStatus } from "./event-log.ts";
 
 const sql = `
 with run as materialized (
-  select id, status from runs where id = $1 and kind = 'evaluate' and status = any($2::text[])
+  -- The run's row first: whoever asks second sees it reopened. Nobody else writes an ended run's rollouts and then its row.
+  select id, status from runs where id = $1 and kind = 'evaluate' and status = any($2::text[]) for no key update
 ),
 left_over as materialized (
   select r.id, r.attempt, r.run_ending is not null as finished from rollouts r join steps s on s.id = r.step_id join run on run.id = r.run_id

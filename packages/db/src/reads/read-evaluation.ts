@@ -54,7 +54,7 @@ export async function readEvaluations(db: Queryable, runId: string, limit: numbe
   return { runId, name: run.name, config: run.config, evaluations };
 }
 
-/** A rollout without a reward, or whose ending leaves the baseline, is settled but not scored. */
+/** Scored: settled as completed, with a reward. Reopening (hot/reopen-evaluation.ts) goes on with the others. */
 const readGroups = (db: Queryable, stepIds: readonly string[]) =>
   readRows(
     db,

@@ -37,6 +37,11 @@ test("keeps a checkpoint that another run began with", async () => {
   await recordCheckpoint(pool, other.runId, at(0, "tinker://own/weights/1"));
   expect((await pruneCheckpoints(pool, own.runId, 1)).map(({ version }) => version)).toEqual([2]);
   expect(await newestCheckpoint(pool, own.runId, 1)).toMatchObject({ version: 1 });
+  await recordCheckpoint(pool, own.runId, at(4, "tinker://own/weights/4"));
+  const named = JSON.stringify({ run: own.runId, version: 3 });
+  const name = "update runs set config = jsonb_set(config, '{model,startFrom}', $2::jsonb) where id = $1";
+  await pool.query(name, [other.runId, named]);
+  expect(await pruneCheckpoints(pool, own.runId, 1)).toEqual([]);
 });
 
 test("forgets the model it was asked to forget, once, and wakes the run", async () => {

@@ -16,6 +16,10 @@ export async function pruneCheckpoints(pool: pg.Pool, runId: string, keep: numbe
        order by version desc limit $2)
        and not exists (select from checkpoints other
          where other.path = checkpoints.path and other.run_id <> $1 and other.state = 'complete')
+       -- Nor one that a launched run names and has not begun with yet.
+       and not exists (select from runs later
+         where later.ended_at is null and later.config #>> '{model,startFrom,run}' = $1
+           and (later.config #>> '{model,startFrom,version}')::int = checkpoints.version)
      returning version, name, path`,
     [runId, keep],
   );

@@ -1,6 +1,6 @@
 /** Reward of one rollout: the right answer counts 1, every lookup beyond those needed costs a little. */
-import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { FinishedRollout, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
+import { instanceState } from "../instance-state.ts";
 import { KeyChainState } from "./instances.ts";
 
 /** Policies look up more than they need unless that costs something. */
@@ -8,13 +8,7 @@ export const extraLookupCost = 0.02;
 
 /** @throws BoundaryError("verifier") when the instance is not a key chain's. */
 export async function verifyKeyChain(instance: TaskInstance, rollout: FinishedRollout): Promise<Verdict> {
-  const parsed = KeyChainState.safeParse(instance.state);
-  if (!parsed.success) {
-    throw new BoundaryError("verifier", "bad_instance", `${instance.instanceId} is not a key chain`, {
-      cause: parsed.error,
-    });
-  }
-  const { answer, lookups } = parsed.data;
+  const { answer, lookups } = instanceState(KeyChainState, instance, "not a key chain");
   const success = rollout.finalAnswer?.trim() === answer;
   const made = rollout.toolCalls.filter((call) => call.name === "get").length;
   const extra = Math.max(0, made - lookups);

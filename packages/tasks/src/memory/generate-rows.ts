@@ -48,9 +48,15 @@ function generateRow(random: Random, bytes: number, passages: readonly string[])
   const room = bytes - sizeOf(needles);
   if (room < 0) throw new RangeError(`${bytes} bytes do not hold the facts of a question`);
   const filler: string[] = [];
+  let blank = 0;
   for (let at = random.integer(0, passages.length - 1), left = room; left > documentHeadBytes; at++) {
     const passage = cut(passages[at % passages.length] ?? "", left - documentHeadBytes);
-    if (passage.trim() === "") continue;
+    // Where not even one character fits any more, no passage will.
+    if (passage.trim() === "") {
+      if (++blank >= passages.length) break;
+      continue;
+    }
+    blank = 0;
     filler.push(passage);
     left -= documentHeadBytes + Buffer.byteLength(passage);
   }

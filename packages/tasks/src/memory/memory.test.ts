@@ -193,6 +193,9 @@ describe("generated rows", () => {
     expect(rows("a")).toEqual(rows("a"));
     expect(rows("a")).not.toEqual(rows("b"));
     expect(new Set(rows("a").map(({ answers }) => answers[0])).size).toBe(4);
+    // Whatever is left at the end, characters of several bytes included.
+    for (let tokens = 700; tokens < 712; tokens++)
+      expect([...generateRows({ rows: 1, tokens, seed: "s", passages: ["東京", " 大阪"] })]).toHaveLength(1);
     expect(() => [...generateRows({ rows: 1, tokens: 50, seed: "a", passages })]).toThrow(RangeError);
     expect(() => [...generateRows({ rows: 1, tokens: 5_000, seed: "a", passages: [" "] })]).toThrow(RangeError);
   });

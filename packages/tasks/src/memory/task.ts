@@ -2,13 +2,15 @@
  * Questions about texts that are longer than the context: the text is read part by part, and nothing stays of a part but what
  * the agent writes into its memory (after MemAgent). Each part is a context of its own, so each is a training row.
  */
-import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
-import type { Split, Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
+import { InputError } from "@rolldeck/contracts/errors";
+import type { Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
 import { MemoryState, memoryMessages } from "@rolldeck/tools/memory-messages";
 import type { ToolName } from "@rolldeck/tools/registry";
 import { z } from "zod";
+import { instanceState } from "../instance-state.ts";
 import { parseOptions } from "../parse-options.ts";
 import { type Dataset, openDataset } from "../rows/open-dataset.ts";
+import { rowInstance } from "../rows/row-instance.ts";
 import { MemoryRow } from "./row.ts";
 import { splitText } from "./split-text.ts";
 import { memoryVerifiers, verifyMemory } from "./verify.ts";
@@ -69,27 +71,7 @@ function overRows(rows: Dataset<MemoryRow>, options: Options): Task {
     ...unopened,
     ...(options.verifier === "judge" ? { asksJudge: "options.verifier" } : {}),
     size: (split) => rows.size(split),
-    instance: (split, index) => instanceOf(rows, { split, index, options }),
-  };
-}
-
-/** The row is read when its state is asked for: a planner that wants names does not wait for megabytes. */
-function instanceOf(
-  rows: Dataset<MemoryRow>,
-  { split, index, options }: { split: Split; index: number; options: Options },
-): TaskInstance {
-  if (!Number.isSafeInteger(index) || index < 0 || index >= rows.size(split)) {
-    throw new RangeError(`the data set has ${rows.size(split)} ${split} rows, not ${index}`);
-  }
-  let state: State | null = null;
-  return {
-    instanceId: rows.instanceId(split, index),
-    split,
-    index,
-    get state() {
-      state ??= readState(rows.row(split, index), options);
-      return state;
-    },
+    instance: (split, index) => rowInstance(rows, { split, index }, (row) => readState(row, options)),
   };
 }
 
@@ -101,9 +83,4 @@ const readState = ({ question, text, answers }: MemoryRow, options: Options): St
   verifier: options.verifier,
 });
 
-/** @throws BoundaryError("verifier") for an instance that is none of this task's */
-function stateOf({ instanceId, state }: TaskInstance): State {
-  const parsed = State.safeParse(state);
-  if (parsed.success) return parsed.data;
-  throw new BoundaryError("verifier", "bad_instance", `${instanceId} is no memory row`, { cause: parsed.error });
-}
+const stateOf = (instance: TaskInstance): State => instanceState(State, instance, "no memory row");

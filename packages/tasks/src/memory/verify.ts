@@ -1,5 +1,6 @@
 /** Reward of a memory rollout: 1 for a right answer, else 0; right by normalised match or by a judge's word. */
 import type { FinishedRollout, GradingScene, Verdict } from "@rolldeck/contracts/ports/task";
+import { answerVerdict } from "../verifiers/answer-verdict.ts";
 import { askJudge } from "../verifiers/ask-judge.ts";
 import { exactMatch } from "../verifiers/exact-match.ts";
 
@@ -23,11 +24,5 @@ export async function verifyMemory(
   const matches = exactMatch(answer, answers);
   const success =
     matches || (verifier === "judge" && !blank && (await askJudge({ question, answer, accepted: answers }, scene)));
-  const reward = success ? 1 : 0;
-  return { reward, success, parts: { answer: reward }, notes: success ? null : explain(answer, answers) };
-}
-
-function explain(given: string | null, answers: readonly string[]): string {
-  const right = answers.slice(0, 3).map((answer) => JSON.stringify(answer.slice(0, 60)));
-  return `${given === null ? "no answer" : `answered ${JSON.stringify(given.slice(0, 60))}`}; it was ${right.join(" or ")}`;
+  return answerVerdict(success, answer, answers);
 }

@@ -4,10 +4,11 @@
  * files of a folder lie in it (or below) with every link followed, as its corpus does.
  */
 import { realpath, stat } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
 import type { Split } from "@rolldeck/contracts/ports/task";
 import type { z } from "zod";
+import { isInside } from "../inside-folder.ts";
 import { openRowFile, type RowFile } from "./row-file.ts";
 
 export interface Dataset<R> {
@@ -62,7 +63,7 @@ async function openIfThere<S extends z.ZodType>(
 ): Promise<RowFile<z.output<S>> | null> {
   try {
     const [home, path] = await Promise.all([realpath(folder), realpath(join(folder, name))]);
-    if (!path.startsWith(home.endsWith(sep) ? home : home + sep)) {
+    if (!isInside(path, home)) {
       throw new InputError([{ path: "dataset", message: `${name} leads out of the data set's folder` }]);
     }
     return await openRowFile(path, schema);

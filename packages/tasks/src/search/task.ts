@@ -2,13 +2,15 @@
  * Questions whose answers are found by searching a document collection, in one step or several (after Search-R1). Rows and
  * corpus are files of the operator; the search is local, so that a run needs no network and every rollout sees the same answers.
  */
-import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
+import { InputError } from "@rolldeck/contracts/errors";
 import type { Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { ToolName } from "@rolldeck/tools/registry";
 import { checkCorpusFile } from "@rolldeck/tools/search/corpus-file";
 import { z } from "zod";
+import { instanceState } from "../instance-state.ts";
 import { parseOptions } from "../parse-options.ts";
 import { type Dataset, openDataset } from "../rows/open-dataset.ts";
+import { rowInstance } from "../rows/row-instance.ts";
 import { corpusBeside } from "./corpus-beside.ts";
 import { searchMessages } from "./messages.ts";
 import { SearchRow } from "./row.ts";
@@ -72,17 +74,14 @@ function overRows(rows: Dataset<SearchRow>, corpus: string, { toolOff, topK, sni
   return {
     ...unopened,
     size: (split) => rows.size(split),
-    instance: (split, index) => {
-      const { question, answers, source } = rows.row(split, index);
-      const instanceId = rows.instanceId(split, index);
-      return { instanceId, split, index, state: { question, answers, source, search: scope } };
-    },
+    instance: (split, index) =>
+      rowInstance(rows, { split, index }, ({ question, answers, source }) => ({
+        question,
+        answers,
+        source,
+        search: scope,
+      })),
   };
 }
 
-/** @throws BoundaryError("verifier") for an instance that is none of this task's */
-function stateOf({ instanceId, state }: TaskInstance): z.output<typeof State> {
-  const parsed = State.safeParse(state);
-  if (parsed.success) return parsed.data;
-  throw new BoundaryError("verifier", "bad_instance", `${instanceId} is no search row`, { cause: parsed.error });
-}
+const stateOf = (instance: TaskInstance) => instanceState(State, instance, "no search row");

@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
+import { Skeleton } from "../../design/skeleton.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
 import { cutText, formatCount, shortenId, thinSpace } from "../../format/numbers.ts";
 
@@ -18,7 +19,8 @@ export function BaselineComparison({
   onChoose,
 }: {
   run: RunDetail;
-  report: EvaluationReport;
+  /** null while the comparison is on its way. */
+  report: EvaluationReport | null;
   chosen: string | null;
   onChoose(runId: string | null): void;
 }): JSX.Element {
@@ -48,7 +50,7 @@ export function BaselineComparison({
           ))}
         </select>
       </label>
-      {value !== "" && <Differences report={report} />}
+      {value !== "" && (report === null ? <Skeleton className="h-16" /> : <Differences report={report} />)}
     </section>
   );
 }

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { parseAsString, useQueryState } from "nuqs";
 import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
+import { Button } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
@@ -18,13 +19,23 @@ export function EvaluationTab({ run, frozen }: { run: RunDetail; frozen: boolean
   const report = useQuery(
     trpc.runs.evaluation.queryOptions(
       { runId: run.runId, baseline },
-      { enabled: !frozen, refetchInterval: run.endedAt === null ? 10_000 : false },
+      {
+        enabled: !frozen,
+        refetchInterval: run.endedAt === null ? 10_000 : false,
+        // The scores don't change with the baseline.
+        placeholderData: (known) => known,
+      },
     ),
   );
   if (report.error && !report.data)
     return (
       <div className="p-4">
         <ErrorBanner error={report.error} doing="load the evaluations" onRetry={() => void report.refetch()} />
+        {baseline !== null && (
+          <Button className="mt-3" onClick={() => void setBaseline(null)}>
+            Leave out the baseline
+          </Button>
+        )}
       </div>
     );
   if (!report.data) return <Skeleton className="m-4 h-40" />;
@@ -52,7 +63,12 @@ export function EvaluationTab({ run, frozen }: { run: RunDetail; frozen: boolean
         <ErrorBanner error={report.error} doing="refresh the evaluations" onRetry={() => void report.refetch()} />
       )}
       <ScoresTable report={report.data} manySets={run.config.taskSets.length > 1} />
-      <BaselineComparison run={run} report={report.data} chosen={baseline} onChoose={(id) => void setBaseline(id)} />
+      <BaselineComparison
+        run={run}
+        report={report.isPlaceholderData ? null : report.data}
+        chosen={baseline}
+        onChoose={(id) => void setBaseline(id)}
+      />
     </div>
   );
 }

@@ -4,7 +4,10 @@ import { parse, stringify } from "yaml";
 import { join } from "../../design/join.ts";
 import { type InputProps, inputClass } from "./input-props.ts";
 
-/** A mapping or a list of mappings, as YAML. What can't be read yet stays in the box and out of the config. */
+/**
+ * A mapping or a list of mappings, as YAML. What can't be read yet goes into the config as the text it is, so that the check
+ * refuses it: what is launched is never something else than what is on the screen.
+ */
 export function StructureInput({
   id,
   field,
@@ -14,15 +17,14 @@ export function StructureInput({
   disabled,
   describedBy,
 }: InputProps): JSX.Element {
-  const text = isEmpty(value) ? "" : stringify(value, { lineWidth: 0 }).trimEnd();
+  const text = textOf(value);
   const [draft, setDraft] = useState<{ readonly text: string; readonly for: string; readonly error: string | null }>();
   const current = draft?.for === text ? draft : { text, error: null };
   const change = (next: string) => {
     const read = readStructure(next);
-    const kept =
-      read.error === null ? (isEmpty(read.value) ? "" : stringify(read.value, { lineWidth: 0 }).trimEnd()) : text;
-    setDraft({ text: next, for: kept, error: read.error });
-    if (read.error === null) onChange(isEmpty(read.value) ? undefined : read.value);
+    const kept = read.error === null ? read.value : next;
+    setDraft({ text: next, for: textOf(kept), error: read.error });
+    onChange(isEmpty(kept) ? undefined : kept);
   };
   return (
     <>
@@ -42,6 +44,10 @@ export function StructureInput({
     </>
   );
 }
+
+/** A text is one that could not be read. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : isEmpty(value) ? "" : stringify(value, { lineWidth: 0 }).trimEnd();
 
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);

@@ -10,6 +10,7 @@ import { formatDuration } from "../../format/times.ts";
 import { subAgents } from "./thread-tree.ts";
 import type { Token } from "./token-store.ts";
 import { TokenFacts } from "./token-tooltip.tsx";
+import { turnMarks } from "./turn-marks.ts";
 
 const number = (value: ReactNode) => <span className="num">{value}</span>;
 
@@ -79,7 +80,10 @@ export function DetailPane({
             ["Training rows", <RowCount key="rows" rollout={rollout} turns={turns} />],
             ["Context changes", number(formatCount(turns.filter((each) => each.contextChange !== null).length))],
             ["Sub-agents", number(formatCount(subAgents(turns).size))],
-            ["Turns retried", number(formatCount(turns.filter((each) => each.parseError !== null).length))],
+            [
+              "Turns retried",
+              number(formatCount(turns.filter((each) => turnMarks(each).some(({ kind }) => kind === "retry")).length)),
+            ],
             ["Sampled", number(formatExact(rollout.tokens.sampled))],
             ["Observations", number(formatExact(rollout.tokens.observation))],
             ["Template", number(formatExact(rollout.tokens.template))],
@@ -103,11 +107,17 @@ export function DetailPane({
   );
 }
 
-/** A row for each unbroken prefix: restarts and sub-agents open rows; more than those mean broken prefixes. */
+/**
+ * A row for each unbroken prefix: restarts that a turn follows and sub-agents open rows; more than those mean broken prefixes.
+ * Said only once every turn of the attempt is here.
+ */
 function RowCount({ rollout, turns }: { rollout: RolloutDetail; turns: readonly TurnView[] }): JSX.Element {
   const { rows } = rollout.fate;
-  const expected = 1 + subAgents(turns).size + turns.filter((turn) => turn.contextChange !== null).length;
-  const broken = Math.max(0, rows - expected);
+  const whole = rollout.ending !== null && turns.length === turnsOf(rollout);
+  const opens = (turn: TurnView) =>
+    turn.contextChange !== null && turns.some((later) => later.thread === turn.thread && later.turn > turn.turn);
+  const expected = 1 + subAgents(turns).size + turns.filter(opens).length;
+  const broken = whole ? Math.max(0, rows - expected) : 0;
   return (
     <span className="num">
       {formatCount(rows)}
@@ -123,6 +133,9 @@ function RowCount({ rollout, turns }: { rollout: RolloutDetail; turns: readonly 
     </span>
   );
 }
+
+const turnsOf = ({ attempts, attempt }: RolloutDetail): number | undefined =>
+  attempts.find((each) => each.attempt === attempt)?.turns;
 
 /** Each stage of the attempt shown: how long it waited and how long it worked. */
 function Spans({ rollout }: { rollout: RolloutDetail }): JSX.Element {

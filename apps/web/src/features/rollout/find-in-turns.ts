@@ -1,4 +1,4 @@
-/** Finds words in everything that a rollout's turns hold as text. Pure. */
+/** Finds words in what the page holds of a rollout's turns: previews, arguments, results. Pure. */
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
 
 export interface Found {
@@ -41,6 +41,7 @@ function partsOf(turn: TurnView): (readonly [string, string])[] {
     ["told", turn.parseError ?? ""],
     ...turn.notes.map((note) => ["note", note.message] as const),
     ...turn.calls.flatMap((call): (readonly [string, string])[] => [
+      [`${call.name} arguments`, JSON.stringify(call.arguments)],
       [`${call.name} result`, call.output?.text ?? ""],
       [`${call.name} error`, call.error?.message ?? ""],
     ]),

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { firstDivergence, usualSiblings } from "./sibling-choice.ts";
 
 const sibling = (rolloutId: string, reward: number | null) => ({ rolloutId, sample: 0, reward, ending: null });
-const say = (...texts: string[]) => texts.map((text) => ({ sampled: { text, cutCharacters: 0 }, calls: [] }));
+const say = (...texts: string[]) => texts.map((text) => ({ sampled: { text, cutCharacters: 0 } }));
 
 test("a rollout is read against the best and the worst of the others", () => {
   const group = [sibling("a", 0.5), sibling("b", 1), sibling("c", null), sibling("d", 0)];
@@ -15,8 +15,15 @@ test("a rollout is read against the best and the worst of the others", () => {
 });
 
 test("rollouts part where one says something else, or ends", () => {
-  expect(firstDivergence([say("x", "y"), say("x", "z")])).toBe(1);
-  expect(firstDivergence([say("x", "y"), say("x")])).toBe(1);
-  expect(firstDivergence([say("x"), say("x")])).toBeNull();
+  const over = (...texts: string[]) => ({ turns: say(...texts), complete: true });
+  const goingOn = (...texts: string[]) => ({ turns: say(...texts), complete: false });
+  expect(firstDivergence([over("x", "y"), over("x", "z")])).toBe(1);
+  expect(firstDivergence([over("x", "y"), over("x")])).toBe(1);
+  expect(firstDivergence([over("x"), over("x")])).toBeNull();
+  // What is not there yet parts from nothing.
+  expect(firstDivergence([over("x", "y"), goingOn("x")])).toBeNull();
+  expect(firstDivergence([over("x", "y"), goingOn("x"), over("x", "z")])).toBe(1);
+  const long = (cutCharacters: number) => ({ turns: [{ sampled: { text: "x", cutCharacters } }], complete: true });
+  expect(firstDivergence([long(5), long(9)])).toBe(0);
   expect(firstDivergence([])).toBeNull();
 });

@@ -14,13 +14,23 @@ export function usualSiblings(siblings: Siblings, own: string): string[] {
   return chosen.length > 0 ? [...new Set(chosen)] : others.slice(0, 1).map((each) => each.rolloutId);
 }
 
-type Said = Pick<TurnView, "sampled" | "calls">;
-/** The first place where the rollouts did not say the same; null when they agree as far as all of them go and end together. */
-export function firstDivergence(rollouts: readonly (readonly Said[])[]): number | null {
-  const longest = Math.max(0, ...rollouts.map((turns) => turns.length));
+export interface Column {
+  readonly turns: readonly Pick<TurnView, "sampled">[];
+  /** These are all of its turns: it is over, and none is left to load. */
+  readonly complete: boolean;
+}
+/** The first place where the rollouts did not say the same, as far as is known; null when they agree. */
+export function firstDivergence(columns: readonly Column[]): number | null {
+  const longest = Math.max(0, ...columns.map(({ turns }) => turns.length));
   for (let at = 0; at < longest; at += 1) {
-    const said = rollouts.map((turns) => turns[at]?.sampled.text);
-    if (said.some((text) => text !== said[0])) return at;
+    // A turn that is not there yet parts from nothing.
+    const there = columns.filter(({ turns, complete }) => complete || at < turns.length);
+    const said = there.map(({ turns }) => wordsOf(turns[at]));
+    if (said.some((words) => words !== said[0])) return at;
   }
   return null;
 }
+
+/** Cut previews that begin alike may still differ in length. */
+const wordsOf = (turn: Column["turns"][number] | undefined): string | null =>
+  turn ? `${turn.sampled.cutCharacters} ${turn.sampled.text}` : null;

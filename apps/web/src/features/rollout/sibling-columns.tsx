@@ -4,7 +4,7 @@ import type { RolloutDetail, TurnView } from "@rolldeck/contracts/api/rollouts";
 import { endingRule } from "@rolldeck/contracts/endings";
 import { useQueries } from "@tanstack/react-query";
 import Link from "next/link";
-import { Fragment, type JSX, useMemo } from "react";
+import { Fragment, type JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { join } from "../../design/join.ts";
@@ -34,13 +34,25 @@ export function SiblingColumns({
     (id) => rollout.siblings.find((each) => each.rolloutId === id) ?? [],
   );
   const pages = useQueries({
-    queries: columns.map(({ rolloutId }) => trpc.rollouts.turns.queryOptions({ rolloutId, limit: shownTurns })),
+    queries: columns.map(({ rolloutId, ending }) =>
+      trpc.rollouts.turns.queryOptions(
+        {
+          rolloutId,
+          limit: shownTurns,
+          ...(rolloutId === rollout.rolloutId ? { attempt: rollout.attempt } : {}),
+        },
+        { refetchInterval: ending === null ? 3_000 : false },
+      ),
+    ),
   });
-  const turns = useMemo(() => pages.map((page) => inReadingOrder(page.data?.turns ?? [])), [pages]);
+  const turns = pages.map((page) => inReadingOrder(page.data?.turns ?? []));
+  const complete = pages.map((page, index) => page.data?.more === false && columns[index]?.ending != null);
   const failed = pages.find((page) => page.error);
   const loading = pages.some((page) => page.isPending);
   const rows = Math.max(0, ...turns.map((each) => each.length));
-  const parts = loading ? null : firstDivergence(turns);
+  const parts = loading
+    ? null
+    : firstDivergence(turns.map((each, index) => ({ turns: each, complete: complete[index] ?? false })));
   return (
     <section aria-label="Siblings side by side" className="min-h-0 flex-1 overflow-auto">
       <Choice rollout={rollout} shown={others} onChosen={onChosen} />
@@ -71,7 +83,11 @@ export function SiblingColumns({
                 </p>
               )}
               {turns.map((each, index) => (
-                <Cell key={columns[index]?.rolloutId} turn={each[at]} ends={at === each.length} />
+                <Cell
+                  key={columns[index]?.rolloutId}
+                  turn={each[at]}
+                  instead={at !== each.length ? "" : complete[index] ? "ended" : "no more turns shown"}
+                />
               ))}
             </Fragment>
           ))}
@@ -146,9 +162,9 @@ function ColumnHead({ sibling, rollout }: { sibling: Sibling; rollout: RolloutDe
   );
 }
 
-/** @param ends the rollout ended with the turn above */
-function Cell({ turn, ends }: { turn: TurnView | undefined; ends: boolean }): JSX.Element {
-  if (!turn) return <div className="border-b border-l border-g3 px-4 py-2 text-sm text-g7">{ends && "ended"}</div>;
+/** @param instead what is said where there is no turn */
+function Cell({ turn, instead }: { turn: TurnView | undefined; instead: string }): JSX.Element {
+  if (!turn) return <div className="border-b border-l border-g3 px-4 py-2 text-sm text-g7">{instead}</div>;
   return (
     <div className="min-w-0 border-b border-l border-g3 px-4 py-2">
       <p className="num flex gap-2 text-xs text-g7">

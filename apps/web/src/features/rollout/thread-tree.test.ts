@@ -1,6 +1,7 @@
+import { threadOfCall } from "@rolldeck/contracts/segments";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { callOfThread, depthOf, inReadingOrder, subAgents, threadOfCall } from "./thread-tree.ts";
+import { callOfThread, depthOf, inReadingOrder, subAgents } from "./thread-tree.ts";
 
 const turn = (number: number, thread = "") => ({ turn: number, thread, calls: [] });
 

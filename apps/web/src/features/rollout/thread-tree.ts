@@ -11,10 +11,6 @@ export interface SubAgent {
 }
 type Threaded = Pick<TurnView, "turn" | "thread" | "calls">;
 
-/** Thread of the sub-agent that a call makes, whether it made one or not. */
-export const threadOfCall = (turn: Pick<TurnView, "turn" | "thread">, index: number): string =>
-  `${turn.thread === "" ? "" : `${turn.thread}/`}${turn.turn}.${index}`;
-
 /** The call that made a thread's agent; null for the rollout's own. */
 export function callOfThread(thread: string): { readonly turn: number; readonly index: number } | null {
   const match = /(?:^|\/)(\d+)\.(\d+)$/.exec(thread);

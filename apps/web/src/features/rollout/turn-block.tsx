@@ -1,13 +1,14 @@
 "use client";
-/** One turn as text: what was added before it, the model's words, each call with its result, and what became of the context. */
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
+/** One turn as text: what was added before it, the model's words, each call with its result, and what became of the context. */
+import { threadOfCall } from "@rolldeck/contracts/segments";
 import { type JSX, memo, useState } from "react";
 import { TextPreview } from "../../design/text-preview.tsx";
 import { AddedBlock } from "./added-block.tsx";
 import { CallBlock } from "./call-block.tsx";
 import { ContextChange } from "./context-change.tsx";
 import { LabelledRow } from "./labelled-row.tsx";
-import { type SubAgent, threadOfCall } from "./thread-tree.ts";
+import type { SubAgent } from "./thread-tree.ts";
 import { indent, TurnHead } from "./turn-head.tsx";
 import { noteName } from "./turn-marks.ts";
 

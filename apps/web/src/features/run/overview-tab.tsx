@@ -7,7 +7,7 @@ import { useTRPC } from "../../api/query-provider.tsx";
 import type { ChartMark, ChartSeries } from "../../charts/chart-series.ts";
 import { Crosshair, CrosshairContext } from "../../charts/crosshair.ts";
 import { LineChart } from "../../charts/line-chart.tsx";
-import { runColour } from "../../charts/run-colour.ts";
+import { runColour, strokeAt } from "../../charts/run-colour.ts";
 import { nextSmoothing, smoothingLevels } from "../../charts/smooth.ts";
 import { Button } from "../../design/button.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
@@ -32,7 +32,7 @@ function seriesOf(chart: OverviewChart, all: readonly MetricSeries[], run: RunDe
       {
         key: metric,
         label,
-        ...(chart.equals ? setStroke(index) : lineStroke(index, run)),
+        ...(chart.equals ? strokeAt(index) : lineStroke(index, run)),
         points: found.points.map((point) => ({ ...point, x: point.step })),
       },
     ];
@@ -41,10 +41,6 @@ function seriesOf(chart: OverviewChart, all: readonly MetricSeries[], run: RunDe
 
 const lineStroke = (index: number, run: RunDetail) =>
   index === 0 ? { colour: runColour(run) } : { colour: "var(--g7)", dash: "5 3" };
-const setStroke = (index: number) => ({
-  colour: `var(--run-${index % 8})`,
-  ...(index < 8 ? {} : { dash: index < 16 ? "6 3" : "2 3" }),
-});
 
 export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boolean; feed: RunFeed }): JSX.Element {
   const trpc = useTRPC();

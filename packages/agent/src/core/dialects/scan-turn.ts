@@ -182,7 +182,7 @@ function readCalls(scan: Scan, text: string, start: RegExpExecArray, marks: Mark
 
 function dropDoubtful(scan: Scan): void {
   const unclear = [...scan.problems, ...scan.calls.filter(({ mends }) => mends.length > 0)];
-  const first = Math.min(...unclear.map(({ start }) => start));
+  const first = unclear.reduce((least, { start }) => Math.min(least, start), Number.POSITIVE_INFINITY);
   const doubtful = scan.calls.filter(({ start }) => start >= first);
   scan.calls = scan.calls.filter(({ start }) => start < first);
   for (const { start, end, name } of doubtful) {

@@ -2,28 +2,17 @@
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { HintName } from "@rolldeck/contracts/run-config";
 import { beforeAll, describe, expect, it } from "vitest";
-import { quickstartFolder, rolloutSpec, scriptedRollout } from "../../../testing/scripted-rollout.ts";
+import { playScript } from "../../../testing/play-script.ts";
+import { quickstartFolder } from "../../../testing/scripted-rollout.ts";
 import { loadTokenizer } from "../../io/load-tokenizer.ts";
-import { runRollout } from "../run-rollout.ts";
 
 let tokenizer: Tokenizer;
 beforeAll(async () => {
   tokenizer = await loadTokenizer(quickstartFolder());
 });
-const signal = new AbortController().signal;
 
-const run = async (
-  policy: Parameters<typeof scriptedRollout>[0]["policy"],
-  agent: Parameters<typeof rolloutSpec>[1] = {},
-  overrides: Parameters<typeof rolloutSpec>[2] = {},
-  tools?: Parameters<typeof scriptedRollout>[0]["tools"],
-) => {
-  const ports = scriptedRollout({ tokenizer, policy, tools });
-  const end = await runRollout(rolloutSpec(tokenizer, agent, overrides), null, ports, signal);
-  const { turns, segments } = ports.stored();
-  const transcript = tokenizer.decode(segments.flatMap((segment) => [...segment.tokens]));
-  return { end, ports, turns, segments, transcript };
-};
+type Played = Parameters<typeof playScript> extends [Tokenizer, ...infer Rest] ? Rest : never;
+const run = (...played: Played) => playScript(tokenizer, ...played);
 const finish = '[finish(answer="7")]';
 
 describe("hints", () => {

@@ -3,11 +3,12 @@
  * parameters. The digit of a letter stands in some middle part; whoever does not write it down, or does not carry it on
  * through the parts after it, can only guess (10 %).
  */
-import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
+import type { Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import { memoryMessages } from "@rolldeck/tools/memory-messages";
 import type { ToolName } from "@rolldeck/tools/registry";
+import { instanceState } from "../../instance-state.ts";
 import { parseOptions, refuseDataset } from "../../parse-options.ts";
+import { answerVerdict } from "../../verifiers/answer-verdict.ts";
 import { smallDemonstrations } from "./demonstrations.ts";
 import { defaultOptions, SmallOptions, SmallState, smallInstance } from "./instances.ts";
 
@@ -23,7 +24,10 @@ function memorySmallWith(options: SmallOptions): Task {
     size: () => null,
     instance: (split, index) => smallInstance(split, index, options),
     messages: (instance) => memoryMessages(stateOf(instance), 0, ""),
-    verify: async (instance, rollout) => verdictOn(rollout.finalAnswer, stateOf(instance).answers),
+    verify: async (instance, { finalAnswer }) => {
+      const [answer] = stateOf(instance).answers;
+      return answerVerdict(finalAnswer?.trim() === answer, finalAnswer, [answer]);
+    },
     demonstrations: (seed, count) => smallDemonstrations(seed, count, options),
   };
 }
@@ -36,18 +40,4 @@ export const memorySmall: Task = {
   },
 };
 
-function verdictOn(given: string | null, answers: readonly string[]): Verdict {
-  const success = given !== null && answers.includes(given.trim());
-  const said = given === null ? "no answer" : `answered ${JSON.stringify(given.slice(0, 40))}`;
-  const reward = success ? 1 : 0;
-  return { reward, success, parts: { answer: reward }, notes: success ? null : `${said}; it was ${answers[0]}` };
-}
-
-/** @throws BoundaryError("verifier") for an instance that is none of this task's */
-function stateOf({ instanceId, state }: TaskInstance): SmallState {
-  const parsed = SmallState.safeParse(state);
-  if (parsed.success) return parsed.data;
-  throw new BoundaryError("verifier", "bad_instance", `${instanceId} is not one of memory-small`, {
-    cause: parsed.error,
-  });
-}
+const stateOf = (instance: TaskInstance): SmallState => instanceState(SmallState, instance, "not one of memory-small");

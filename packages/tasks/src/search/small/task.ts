@@ -3,9 +3,9 @@
  * Small enough for a policy of under a million parameters, and a search task all the same: tool, result text and verifier are
  * those of the large one, and without searching only guessing is left (10 %).
  */
-import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { ToolName } from "@rolldeck/tools/registry";
+import { instanceState } from "../../instance-state.ts";
 import { parseOptions, refuseDataset } from "../../parse-options.ts";
 import { verifyAnswer } from "../verify-answer.ts";
 import { searchSmallDemonstrations } from "./demonstrations.ts";
@@ -36,10 +36,4 @@ export const searchSmall: Task = {
   },
 };
 
-function stateOf(instance: TaskInstance) {
-  const parsed = SearchSmallState.safeParse(instance.state);
-  if (parsed.success) return parsed.data;
-  throw new BoundaryError("verifier", "bad_instance", `${instance.instanceId} is not one of search-small`, {
-    cause: parsed.error,
-  });
-}
+const stateOf = (instance: TaskInstance) => instanceState(SearchSmallState, instance, "not one of search-small");

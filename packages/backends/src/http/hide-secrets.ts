@@ -1,5 +1,5 @@
 /** Keeps keys out of what servers say back: some echo a request's headers in their errors. */
-export const hiddenSecret = "[key]";
+const hiddenSecret = "[key]";
 
 /** @param secrets empty ones are ignored @returns the text with each of them, as it is or percent-encoded, replaced */
 export function hideSecrets(text: string, secrets: readonly string[]): string {
