@@ -15,8 +15,15 @@ beforeAll(async () => {
 });
 afterAll(() => server?.remove());
 
+/** As processes make theirs: a client that is ending has left the pool, and may still hear that its server goes down. */
+function openPool(max: number): pg.Pool {
+  const pool = new pg.Pool({ connectionString: server.url, max });
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  return pool;
+}
+
 test("four consumers and a producer stay within the pool and leave its names to our own tables", async () => {
-  const pool = new pg.Pool({ connectionString: server.url, max: 6 });
+  const pool = openPool(6);
   const warnings: Error[] = [];
   const listen = (warning: Error): void => void warnings.push(warning);
   process.on("warning", listen);
@@ -53,7 +60,7 @@ test("four consumers and a producer stay within the pool and leave its names to 
 });
 
 test("one outage is one report, and looks like a refused connection to whoever queries", async () => {
-  const pool = new pg.Pool({ connectionString: server.url, max: 2 });
+  const pool = openPool(2);
   // Whoever makes a pool listens to it for as long as it lives.
   pool.on("error", () => {});
   const shared = new SharedPool(pool);
@@ -81,7 +88,7 @@ test("one outage is one report, and looks like a refused connection to whoever q
 });
 
 test("a connection that was given up can't end the process with its last words", async () => {
-  const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+  const pool = openPool(1);
   const shared = new SharedPool(pool);
   const client = await pool.connect();
   client.release();
