@@ -10,7 +10,6 @@ import { formatDuration } from "../../format/times.ts";
 import { subAgents } from "./thread-tree.ts";
 import type { Token } from "./token-store.ts";
 import { TokenFacts } from "./token-tooltip.tsx";
-import { turnMarks } from "./turn-marks.ts";
 
 const number = (value: ReactNode) => <span className="num">{value}</span>;
 
@@ -80,10 +79,7 @@ export function DetailPane({
             ["Training rows", <RowCount key="rows" rollout={rollout} turns={turns} />],
             ["Context changes", number(formatCount(turns.filter((each) => each.contextChange !== null).length))],
             ["Sub-agents", number(formatCount(subAgents(turns).size))],
-            [
-              "Turns retried",
-              number(formatCount(turns.filter((each) => turnMarks(each).some(({ kind }) => kind === "retry")).length)),
-            ],
+            ["Turns retried", number(formatCount(turns.filter((each) => each.parseError !== null).length))],
             ["Sampled", number(formatExact(rollout.tokens.sampled))],
             ["Observations", number(formatExact(rollout.tokens.observation))],
             ["Template", number(formatExact(rollout.tokens.template))],
