@@ -24,6 +24,7 @@ export const endings = {
   answer: { label: "answered", kind: "finished", graded: true, inBaseline: true, trained: true, retry: "none" },
   empty_patch: { label: "empty patch", kind: "finished", graded: true, inBaseline: true, trained: true, retry: "none" },
   turn_limit: { label: "turn limit", kind: "cut", graded: true, inBaseline: true, trained: false, retry: "none" },
+  time_limit: { label: "time limit", kind: "cut", graded: true, inBaseline: true, trained: false, retry: "none" },
   context_full: { label: "context full", kind: "cut", graded: true, inBaseline: true, trained: false, retry: "none" },
   length: { label: "cut by length", kind: "cut", graded: true, inBaseline: true, trained: false, retry: "none" },
   loop: { label: "stuck in a loop", kind: "cut", graded: true, inBaseline: true, trained: false, retry: "none" },

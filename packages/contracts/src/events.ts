@@ -19,6 +19,9 @@ export const bootPhases = [
 export const BootPhase = z.enum(bootPhases);
 export type BootPhase = z.infer<typeof BootPhase>;
 
+export const sandboxPurposes = ["agent", "grade"] as const;
+export type SandboxPurpose = (typeof sandboxPurposes)[number];
+
 export const EventBody = z.discriminatedUnion("type", [
   z.object({ type: z.literal("run-created"), name: z.string(), kind: z.string() }),
   z.object({
@@ -91,6 +94,30 @@ export const EventBody = z.discriminatedUnion("type", [
     turn: z.int(),
     durationMs: z.number(),
     errors: z.int(),
+  }),
+  z.object({
+    type: z.literal("sandbox-opened"),
+    ...ref,
+    sandboxId: z.string(),
+    purpose: z.enum(sandboxPurposes),
+    runtime: z.string(),
+    openMs: z.number(),
+  }),
+  z.object({
+    type: z.literal("sandbox-closed"),
+    ...ref,
+    sandboxId: z.string(),
+    purpose: z.enum(sandboxPurposes),
+    state: z.enum(["kept", "closed", "lost"]),
+    reason: z.string().max(500).nullable(),
+  }),
+  /** Somebody opened a shell in a sandbox, or left it. */
+  z.object({
+    type: z.literal("sandbox-shell"),
+    ...ref,
+    sandboxId: z.string(),
+    action: z.enum(["opened", "closed"]),
+    by: z.string().max(200),
   }),
   z.object({ type: z.literal("version-serving"), version: z.int(), step: z.int(), bootId: z.string() }),
   z.object({ type: z.literal("checkpoint-saved"), version: z.int(), name: z.string(), bytes: z.number().nullable() }),

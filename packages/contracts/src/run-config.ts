@@ -14,6 +14,9 @@ const label = (max: number) =>
     .max(max)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters or broken surrogates");
 
+export const sandboxRuntimes = ["docker", "process", "remote", "kubernetes"] as const;
+export type SandboxRuntimeName = (typeof sandboxRuntimes)[number];
+
 export const Bounds = z.strictObject({
   init: z.int().min(1).max(4096).default(64).describe("Rollouts in the init stage at once"),
   run: z.int().min(1).max(4096).default(64).describe("Rollouts in the run stage at once"),
@@ -231,6 +234,29 @@ export const EvaluationConfig = z.strictObject({
     .describe("Id of a run whose evaluation this one is compared with, by paired bootstrap; null = none"),
 });
 
+export const SandboxConfig = z.strictObject({
+  runtime: z
+    .enum(sandboxRuntimes)
+    .nullable()
+    .default(null)
+    .describe("Where sandboxes open; null = the operator's choice for the task's kind"),
+  cpus: z.number().positive().max(512).nullable().default(null).describe("Cores of one sandbox; null = the task's own"),
+  memoryMb: z
+    .int()
+    .min(16)
+    .max(1_048_576)
+    .nullable()
+    .default(null)
+    .describe("Memory of one, MiB; null = the task's own"),
+  pids: z.int().min(8).max(100_000).nullable().default(null).describe("Processes of one; null = the task's own"),
+  diskMb: z.int().min(16).max(10_485_760).nullable().default(null).describe("Disk of one, MiB; null = the task's own"),
+  keep: z
+    .enum(["never", "failed", "always"])
+    .default("never")
+    .describe("Agents' sandboxes kept after grading, to look into: of rollouts without success, or all"),
+  keepMinutes: z.int().min(1).max(1440).default(30).describe("How long one is kept"),
+});
+
 export const CheckpointConfig = z.strictObject({
   every: z.int().min(1).max(100_000).default(10).describe("Steps between checkpoints"),
   keep: z.int().min(1).max(1000).default(3).describe("Newest checkpoints kept"),
@@ -257,6 +283,7 @@ export const RunConfig = z.strictObject({
   backend: BackendConfig.prefault({}),
   taskSets: z.array(TaskSetConfig).min(1).max(32),
   agent: AgentConfig.prefault({}),
+  sandbox: SandboxConfig.prefault({}),
   dispatcher: DispatcherConfig.prefault({}),
   algorithm: AlgorithmConfig.prefault({}),
   evaluation: EvaluationConfig.prefault({}),

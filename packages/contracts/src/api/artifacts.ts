@@ -9,6 +9,19 @@ export const artifactNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/u;
 /** Bytes kept of one artifact; of a larger one its head and tail are. */
 export const maxArtifactBytes = 4 * 1024 * 1024;
 
+/** Names with a meaning: the inspector shows them in their own way, verifiers read them. */
+export const artifactNames = {
+  /** What the agent changed: bytes of a git patch. */
+  patch: "patch.diff",
+  /** A TestReport (contracts/test-report). */
+  tests: "tests.json",
+  /** What the test command printed. */
+  testOutput: "test-output.txt",
+  /** What was done in a sandbox: one SandboxLogLine (contracts/sandbox-log) a line. */
+  agentLog: "agent-sandbox.jsonl",
+  gradeLog: "grade-sandbox.jsonl",
+} as const;
+
 export const ListArtifacts = z.strictObject({
   rolloutId: RolloutId,
   /** Absent: the attempt that counts. */

@@ -2,7 +2,9 @@
 
 import type { Ending } from "../endings.ts";
 import type { JsonObject } from "../segments.ts";
+import type { Sandbox, TaskSandbox } from "./sandbox.ts";
 import type { ChatMessage } from "./tokenizer.ts";
+import type { ToolOutcome } from "./tool.ts";
 
 export type Split = "train" | "evaluate";
 
@@ -29,6 +31,18 @@ export interface Verdict {
   readonly success: boolean;
   readonly parts: Readonly<Record<string, number>>;
   readonly notes: string | null;
+  /** What the agent did that people should look at ("changed test files"); never part of the reward. */
+  readonly flags?: readonly string[];
+}
+
+/** Evidence for people and for the verifier, kept whole or not at all. */
+export interface NewEvidence {
+  /** As `artifactNamePattern` has it; well-known ones are in `api/artifacts`. */
+  readonly name: string;
+  readonly mediaType: string;
+  readonly content: Uint8Array;
+  /** Bytes of all there was, where `content` is less. */
+  readonly wholeBytes?: number;
 }
 
 /** What grading may use besides the rollout. */
@@ -36,6 +50,21 @@ export interface GradingScene {
   readonly signal: AbortSignal;
   /** A language model that judges answers; null where the operator configured none. */
   readonly judge: Judge | null;
+  /** Present for tasks with a sandbox. */
+  readonly sandboxes?: GradingSandboxes;
+}
+export interface GradingSandboxes {
+  /**
+   * A fresh sandbox as the task's `sandbox` says, or as this says; closed when grading ends, whatever happens.
+   * @throws BoundaryError("sandbox")
+   */
+  open(spec?: TaskSandbox): Promise<Sandbox>;
+  /** The agent's own, where the task grades in place. @throws BoundaryError("sandbox", "gone") */
+  agent(): Promise<Sandbox>;
+  /** What the run stage collected, exact bytes; null when it collected nothing of that name. */
+  collected(name: string): Promise<Uint8Array | null>;
+  /** Kept beside the rollout. A later one of the same name and grading takes its place. */
+  keep(evidence: NewEvidence): Promise<void>;
 }
 export interface Judge {
   /** The judge's words. @throws BoundaryError("verifier") when it gives none */
@@ -81,6 +110,30 @@ export interface Task {
   readonly asksJudge?: string;
   /** @throws BoundaryError("verifier") when grading itself fails; never a silent 0. */
   verify(instance: TaskInstance, rollout: FinishedRollout, scene: GradingScene): Promise<Verdict>;
+  /** What an instance's agent works in. Present when `sandbox` is not "none". Deterministic. */
+  sandboxFor?(instance: TaskInstance): TaskSandbox;
+  /** The verifier works in the agent's sandbox, which is kept until it has. Absent = a fresh one, of the verifier's own making. */
+  readonly gradeInPlace?: boolean;
+  /** Wall-clock milliseconds the agent has; what it left is graded. Absent = only the run's own limits. */
+  maxRunMs?(instance: TaskInstance): number | null;
+  /**
+   * After opening, before the first model call. Runs again in a new sandbox when the rollout is tried again.
+   * @throws BoundaryError("sandbox" | "infrastructure"): the agent has not had its turn
+   */
+  setUp?(instance: TaskInstance, sandbox: Sandbox, signal: AbortSignal): Promise<void>;
+  /**
+   * Asked when the agent's tool gave a final answer: what comes next in the same sandbox, in place of the call's outcome; null
+   * when that was the last. `done` counts the answers before this one.
+   */
+  nextStep?(
+    instance: TaskInstance,
+    sandbox: Sandbox,
+    step: { readonly done: number; readonly keep: GradingSandboxes["keep"]; readonly signal: AbortSignal },
+  ): Promise<ToolOutcome | null>;
+  /** What the verifier needs of the agent's sandbox, taken before it is closed. @throws BoundaryError("sandbox") */
+  collect?(instance: TaskInstance, sandbox: Sandbox, signal: AbortSignal): Promise<readonly NewEvidence[]>;
+  /** Solves the instance as its author would, in the agent's sandbox: what `rolldeck task check` grades as the oracle. */
+  solve?(instance: TaskInstance, sandbox: Sandbox, signal: AbortSignal): Promise<void>;
   /** Supervised conversations for a warm start; assistant messages hold calls, not text. Deterministic in `seed`. */
   demonstrations?(seed: number, count: number): Demonstration[];
 }

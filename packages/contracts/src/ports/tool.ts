@@ -1,5 +1,6 @@
 /** A tool: everything an agent does is a call of one. Stateless, sandbox-changing and context-changing tools share this port. */
 import type { JsonObject } from "../segments.ts";
+import type { Sandbox } from "./sandbox.ts";
 import type { ChatMessage } from "./tokenizer.ts";
 
 /** What an agent's tools may know of its own history. Read-only: a tool says in its outcome what it wants changed. */
@@ -23,6 +24,8 @@ export interface ToolContext {
    * with it. Absent: `instance` stands for it.
    */
   readonly rollout?: object;
+  /** The rollout's sandbox; absent where its task has none. */
+  readonly sandbox?: Sandbox;
   readonly signal: AbortSignal;
   /** Milliseconds of the process's wall clock. */
   readonly deadlineMs: number;

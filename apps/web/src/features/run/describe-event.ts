@@ -72,6 +72,22 @@ export function describeEvent(body: EventBody): EventLine {
         level: body.errors > 0 ? "warning" : "info",
         rolloutId: body.rolloutId,
       };
+    case "sandbox-opened":
+      return info(
+        `rollout ${lastOf(body.rolloutId)} ${body.purpose} sandbox opened in ${body.runtime} in ${formatDuration(body.openMs)}`,
+        body.rolloutId,
+      );
+    case "sandbox-closed":
+      return {
+        text: reasoned(`rollout ${lastOf(body.rolloutId)} ${body.purpose} sandbox ${body.state}`, body.reason),
+        level: body.state === "lost" ? "warning" : "info",
+        rolloutId: body.rolloutId,
+      };
+    case "sandbox-shell":
+      return info(
+        `${body.by} ${body.action} a shell in a sandbox of rollout ${lastOf(body.rolloutId)}`,
+        body.rolloutId,
+      );
     case "version-serving":
       return info(`version ${body.version} serves`);
     case "checkpoint-saved":

@@ -1,0 +1,61 @@
+/**
+ * The runtimes of this process, each made when it is first asked for. Adding one: its folder and an entry here. A runtime that is
+ * not configured is said, never replaced by another.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
+import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
+import type { SandboxSettings } from "./settings.ts";
+
+export interface RuntimeScene {
+  readonly settings: SandboxSettings;
+  /** Told apart from other deployments on the same host: put on everything that is opened, and looked for when listing. */
+  readonly deployment: string;
+  /** Runs, rollouts and sandboxes never see this folder; runtimes may keep state of their own in it. */
+  readonly stateFolder: string;
+  readonly onTrouble: (message: string, error: unknown) => void;
+}
+
+type Make = (scene: RuntimeScene) => SandboxRuntime;
+
+const makers: Readonly<Partial<Record<SandboxRuntimeName, Make>>> = {};
+
+export class SandboxRuntimes {
+  readonly #scene: RuntimeScene;
+  readonly #made = new Map<SandboxRuntimeName, SandboxRuntime>();
+
+  constructor(scene: RuntimeScene) {
+    this.#scene = scene;
+  }
+
+  /** Names that `get` has a runtime for here. */
+  names(): SandboxRuntimeName[] {
+    const { settings } = this.#scene;
+    const names: SandboxRuntimeName[] = ["docker", "process"];
+    if (settings.remote !== null) names.push("remote");
+    if (settings.kubernetes !== null) names.push("kubernetes");
+    return names;
+  }
+
+  /** @throws BoundaryError("sandbox", "no_runtime") that says what is not configured */
+  get(name: SandboxRuntimeName): SandboxRuntime {
+    const known = this.#made.get(name);
+    if (known !== undefined) return known;
+    const make = makers[name];
+    if (make === undefined || !this.names().includes(name)) {
+      throw new BoundaryError("sandbox", "no_runtime", `this server has no ${name} sandboxes: they are not configured`);
+    }
+    const runtime = make(this.#scene);
+    this.#made.set(name, runtime);
+    return runtime;
+  }
+
+  /** Those made so far. */
+  made(): readonly SandboxRuntime[] {
+    return [...this.#made.values()];
+  }
+
+  async disconnect(): Promise<void> {
+    await Promise.all(this.made().map((runtime) => runtime.disconnect()));
+  }
+}

@@ -1,0 +1,77 @@
+/** The variables that say where sandboxes open, parsed once by each process that opens or looks into them. */
+import { resolve } from "node:path";
+import { InputError } from "@rolldeck/contracts/errors";
+import { type SandboxRuntimeName, sandboxRuntimes } from "@rolldeck/contracts/run-config";
+import { z } from "zod";
+
+const optional = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+
+const Variables = z.object({
+  /** Runtime of tasks that need an image. */
+  ROLLDECK_SANDBOX: optional(z.enum(sandboxRuntimes)),
+  ROLLDECK_DOCKER_SOCKET: optional(z.string()),
+  ROLLDECK_SANDBOX_SERVER: optional(z.url({ protocol: /^https?$/ })),
+  ROLLDECK_SANDBOX_TOKEN: optional(z.string().min(16)),
+  ROLLDECK_SANDBOX_CA: optional(z.string()),
+  ROLLDECK_KUBECONFIG: optional(z.string()),
+  ROLLDECK_KUBERNETES_NAMESPACE: optional(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)),
+  ROLLDECK_SANDBOX_UNSAFE_LOCAL: optional(z.enum(["0", "1"])),
+});
+
+export interface SandboxSettings {
+  /** Of tasks that need an image, where their run names none. */
+  readonly imageRuntime: SandboxRuntimeName;
+  readonly docker: { readonly socket: string };
+  /** Null where no sandbox server is configured. */
+  readonly remote: {
+    readonly url: string;
+    readonly token: string;
+    /** Path of the certificates it is trusted by; null = the system's. */
+    readonly caFile: string | null;
+  } | null;
+  /** Null where none is configured. */
+  readonly kubernetes: { readonly kubeconfig: string; readonly namespace: string } | null;
+  /** Without namespaces, commands of `process` sandboxes may run as plain processes: the operator's own risk. */
+  readonly unsafeLocal: boolean;
+}
+
+/** @throws InputError naming each variable; values are not repeated (one is a secret) */
+export function parseSandboxSettings(
+  variables: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+): SandboxSettings {
+  const parsed = Variables.safeParse(variables);
+  if (!parsed.success) {
+    throw new InputError(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
+  }
+  const env = parsed.data;
+  const remote = remoteOf(env.ROLLDECK_SANDBOX_SERVER, env.ROLLDECK_SANDBOX_TOKEN, env.ROLLDECK_SANDBOX_CA, cwd);
+  const kubernetes =
+    env.ROLLDECK_KUBECONFIG === undefined
+      ? null
+      : {
+          kubeconfig: resolve(cwd, env.ROLLDECK_KUBECONFIG),
+          namespace: env.ROLLDECK_KUBERNETES_NAMESPACE ?? "rolldeck",
+        };
+  return {
+    imageRuntime: env.ROLLDECK_SANDBOX ?? (remote ? "remote" : kubernetes ? "kubernetes" : "docker"),
+    docker: { socket: env.ROLLDECK_DOCKER_SOCKET ?? "/var/run/docker.sock" },
+    remote,
+    kubernetes,
+    unsafeLocal: env.ROLLDECK_SANDBOX_UNSAFE_LOCAL === "1",
+  };
+}
+
+function remoteOf(
+  url: string | undefined,
+  token: string | undefined,
+  ca: string | undefined,
+  cwd: string,
+): SandboxSettings["remote"] {
+  if (url === undefined) return null;
+  if (token === undefined) {
+    throw new InputError([{ path: "ROLLDECK_SANDBOX_TOKEN", message: "is needed with ROLLDECK_SANDBOX_SERVER" }]);
+  }
+  return { url, token, caFile: ca === undefined ? null : resolve(cwd, ca) };
+}
