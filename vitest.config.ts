@@ -3,8 +3,13 @@ import { defineConfig } from "vitest/config";
 // One project for every package: tests sit beside the code. Suites that need a server start their own on a free port.
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.ts", "apps/{api,worker,cli}/**/*.test.ts", "apps/web/**/*.test.{ts,tsx}"],
-    exclude: ["**/node_modules/**", "**/.next/**"],
+    include: [
+      "packages/**/*.test.ts",
+      "apps/{api,worker,cli,sandbox-server}/**/*.test.ts",
+      "apps/web/**/*.test.{ts,tsx}",
+    ],
+    // Those need a Docker daemon and its base image: e2e/docker.vitest.config.ts runs them.
+    exclude: ["**/node_modules/**", "**/.next/**", "**/*.docker.test.ts"],
     testTimeout: 90_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

@@ -184,6 +184,7 @@ export const suites: readonly Suite[] = [
       ]),
   },
   { name: "unit", all: false, run: () => vitest("vitest.config.ts", 12 * minute) },
+  { name: "docker", all: false, run: () => vitest("e2e/docker.vitest.config.ts", 8 * minute) },
   { name: "pytest", all: false, run: pytest },
   { name: "walks", all: false, run: () => endToEnd("e2e/walks", 8 * minute) },
   { name: "chaos", all: false, run: () => endToEnd("e2e/chaos", 6 * minute) },
