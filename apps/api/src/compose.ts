@@ -23,6 +23,7 @@ import { createCatalogue } from "./services/catalogue.ts";
 import { createDrivenServices } from "./services/driven-services.ts";
 import { createRolloutServices } from "./services/rollout-services.ts";
 import { createRunServices } from "./services/run-services.ts";
+import { createSandboxServices } from "./services/sandbox-services.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
 import type { Services } from "./services.ts";
@@ -156,6 +157,7 @@ function createServices(parts: {
       waitForEvents: sockets.waitForEvents,
     }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
+    sandboxes: createSandboxServices(pool),
     driven: createDrivenServices({ pool, wake, tasks: opened }),
     tokens: createTokenServices(pool, prisma),
     catalogue: { get: catalogue.get },

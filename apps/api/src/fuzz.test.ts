@@ -3,6 +3,7 @@
  * half-written.
  */
 import { seedRun, seedStep, seedTrajectory } from "@rolldeck/db/testing/seed-run";
+import { seedSandbox } from "@rolldeck/db/testing/seed-sandbox";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApi, type TestApi } from "../testing/start-api.ts";
@@ -21,7 +22,8 @@ beforeAll(async () => {
     rollouts: [{ reward: 1, ending: "answer" }],
   });
   await seedTrajectory(api.database.pool, rolloutIds[0] ?? "", [{ origin: "sampled", text: "abc" }]);
-  known = [runId, rolloutIds[0] ?? ""];
+  const sandboxId = await seedSandbox(api.database.pool, { runId, rolloutId: rolloutIds[0] ?? "" });
+  known = [runId, rolloutIds[0] ?? "", sandboxId];
 });
 afterAll(() => api.close());
 
@@ -61,13 +63,13 @@ const value = fc.letrec((tie) => ({
 const fields = (names: readonly string[]) =>
   fc.dictionary(
     fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...names, "x") }, { weight: 1, arbitrary: text }),
-    fc.oneof({ weight: 3, arbitrary: value }, { weight: 1, arbitrary: fc.nat(3).map((at) => known[at % 2] ?? "") }),
+    fc.oneof({ weight: 3, arbitrary: value }, { weight: 1, arbitrary: fc.nat(2).map((at) => known[at] ?? "") }),
     { maxKeys: 6 },
   );
 
 const path = fc.oneof(
   text,
-  fc.nat(3).map((at) => known[at % 2] ?? ""),
+  fc.nat(2).map((at) => known[at] ?? ""),
   fc.constant("aaaaaaaaaa"),
 );
 const safely = (part: string): string => {

@@ -10,3 +10,7 @@ export interface Principal {
 }
 
 export const mayWrite = (principal: Principal): boolean => principal.scopes.includes("write");
+
+/** For people and the run's log: who did it, never a secret. */
+export const principalWords = ({ kind, name, id }: Principal): string =>
+  kind === "owner" ? "the owner" : `${name} (${id})`;

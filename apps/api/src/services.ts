@@ -43,6 +43,15 @@ import type {
   Timeline,
 } from "@rolldeck/contracts/api/runs";
 import type {
+  CloseSandbox,
+  KeepSandbox,
+  ListRolloutSandboxes,
+  ListRunSandboxes,
+  RolloutSandboxes,
+  RunSandboxes,
+  SandboxInfo,
+} from "@rolldeck/contracts/api/sandboxes";
+import type {
   Catalogue,
   CreatedToken,
   CreateToken,
@@ -76,6 +85,13 @@ export interface RolloutServices {
   artifacts: Call<typeof ListArtifacts, typeof ArtifactList>;
   artifact: Call<typeof ReadArtifact, typeof ArtifactContent>;
 }
+export interface SandboxServices {
+  ofRollout: Call<typeof ListRolloutSandboxes, typeof RolloutSandboxes>;
+  ofRun: Call<typeof ListRunSandboxes, typeof RunSandboxes>;
+  /** @param by who asks, for the run's log */
+  keep(input: z.output<typeof KeepSandbox>, by: string): Promise<SandboxInfo>;
+  close(input: z.output<typeof CloseSandbox>, by: string): Promise<SandboxInfo>;
+}
 export interface DrivenServices {
   requestBatch: Call<typeof RequestBatch, typeof BatchReply>;
   readBatch: Call<typeof ReadBatch, typeof BatchPage>;
@@ -92,6 +108,7 @@ export type TokenInfoValue = z.output<typeof TokenInfo>;
 export interface Services {
   readonly runs: RunServices;
   readonly rollouts: RolloutServices;
+  readonly sandboxes: SandboxServices;
   readonly driven: DrivenServices;
   readonly tokens: TokenServices;
   readonly catalogue: { get(): Promise<z.output<typeof Catalogue>> };

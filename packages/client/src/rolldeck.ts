@@ -39,6 +39,13 @@ import {
   Timeline,
 } from "@rolldeck/contracts/api/runs";
 import {
+  type KeepSandbox,
+  type ListRunSandboxes,
+  RolloutSandboxes,
+  RunSandboxes,
+  SandboxInfo,
+} from "@rolldeck/contracts/api/sandboxes";
+import {
   Catalogue,
   CreatedToken,
   type CreateToken,
@@ -120,6 +127,21 @@ export class Rolldeck {
 
   listArtifacts({ rolloutId, ...query }: In<typeof ListArtifacts>, options: ReadOptions = {}) {
     return this.#get(`/rollouts/${id(rolloutId)}/artifacts`, ArtifactList, query, options);
+  }
+
+  listRolloutSandboxes(rolloutId: string, options: ReadOptions = {}) {
+    return this.#get(`/rollouts/${id(rolloutId)}/sandboxes`, RolloutSandboxes, {}, options);
+  }
+  listRunSandboxes({ runId, ...query }: In<typeof ListRunSandboxes>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/sandboxes`, RunSandboxes, query, options);
+  }
+  /** For so many minutes from now, after its rollout is done with it. */
+  keepSandbox({ sandboxId, ...body }: In<typeof KeepSandbox>, options: WriteOptions = {}) {
+    return this.#post(`/sandboxes/${id(sandboxId)}/keep`, SandboxInfo, body, options);
+  }
+  /** Lets a kept one go now. */
+  closeSandbox(sandboxId: string, options: WriteOptions = {}) {
+    return this.#post(`/sandboxes/${id(sandboxId)}/close`, SandboxInfo, {}, options);
   }
 
   /** Driven runs: idempotent by (run, trainer step). */

@@ -34,7 +34,7 @@ function build(): Json {
     },
     servers: [{ url: "/api/v1" }],
     security: [{ bearer: [] }],
-    tags: ["runs", "rollouts", "driven", "system"].map((name) => ({ name })),
+    tags: ["runs", "rollouts", "sandboxes", "driven", "system"].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "Owner token or API token" } },

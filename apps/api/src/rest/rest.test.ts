@@ -3,6 +3,7 @@ import { Problem } from "@rolldeck/contracts/api/problems";
 import { presets } from "@rolldeck/contracts/presets";
 import { putArtifact } from "@rolldeck/db/artifacts";
 import { seedEvents, seedMetric, seedRun, seedStep, seedTrajectory } from "@rolldeck/db/testing/seed-run";
+import { seedSandbox } from "@rolldeck/db/testing/seed-sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { jsonPost, smallConfig, startTestApi, type TestApi } from "../../testing/start-api.ts";
@@ -12,6 +13,7 @@ const html = "<img src=x onerror=alert(1)>";
 let api: TestApi;
 let runId: string;
 let rolloutId: string;
+let sandboxId: string;
 beforeAll(async () => {
   api = await startTestApi();
   const { pool } = api.database;
@@ -37,6 +39,7 @@ beforeAll(async () => {
     wholeBytes: 9_000_000,
   });
   await pool.query("update rollouts set state = 'settled' where id = $1", [rolloutId]);
+  sandboxId = await seedSandbox(pool, { runId, rolloutId, state: "kept", keepMinutes: 10 });
 });
 afterAll(() => api.close());
 
@@ -65,6 +68,7 @@ describe("every route", () => {
       const path = route.path
         .replace("{runId}", forDriven ? driven : runId)
         .replace("{rolloutId}", rolloutId)
+        .replace("{sandboxId}", sandboxId)
         .replace("{batchId}", batchId)
         .replace("{tokenId}", tokenId)
         .replace("{turn}/{index}/{name}", "0/0/output.txt");

@@ -3,12 +3,14 @@ import { artifactRoutes } from "./artifact-routes.ts";
 import { drivenRoutes, rolloutRoutes } from "./rollout-routes.ts";
 import type { Route } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
+import { sandboxRoutes } from "./sandbox-routes.ts";
 import { systemRoutes } from "./system-routes.ts";
 
 export const routes: readonly Route[] = [
   ...runRoutes,
   ...rolloutRoutes,
   ...artifactRoutes,
+  ...sandboxRoutes,
   ...drivenRoutes,
   ...systemRoutes,
 ];

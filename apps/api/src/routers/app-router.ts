@@ -21,7 +21,9 @@ import {
   ReadTimeline,
   RunRef,
 } from "@rolldeck/contracts/api/runs";
+import { CloseSandbox, KeepSandbox, ListRolloutSandboxes, ListRunSandboxes } from "@rolldeck/contracts/api/sandboxes";
 import { CreateToken, TokenRef } from "@rolldeck/contracts/api/system";
+import { principalWords } from "../principal.ts";
 import { ownerOnly, reads, router, writes } from "./trpc.ts";
 
 const runs = router({
@@ -46,6 +48,17 @@ const rollouts = router({
   artifacts: reads.input(ListArtifacts).query(({ ctx, input }) => ctx.services.rollouts.artifacts(input)),
 });
 
+const sandboxes = router({
+  ofRollout: reads.input(ListRolloutSandboxes).query(({ ctx, input }) => ctx.services.sandboxes.ofRollout(input)),
+  ofRun: reads.input(ListRunSandboxes).query(({ ctx, input }) => ctx.services.sandboxes.ofRun(input)),
+  keep: writes
+    .input(KeepSandbox)
+    .mutation(({ ctx, input }) => ctx.services.sandboxes.keep(input, principalWords(ctx.principal))),
+  close: writes
+    .input(CloseSandbox)
+    .mutation(({ ctx, input }) => ctx.services.sandboxes.close(input, principalWords(ctx.principal))),
+});
+
 const driven = router({
   requestBatch: writes.input(RequestBatch).mutation(({ ctx, input }) => ctx.services.driven.requestBatch(input)),
   readBatch: reads.input(ReadBatch).query(({ ctx, input }) => ctx.services.driven.readBatch(input)),
@@ -66,6 +79,7 @@ const auth = router({
 export const appRouter = router({
   runs,
   rollouts,
+  sandboxes,
   driven,
   auth,
   catalogue: router({ get: reads.query(({ ctx }) => ctx.services.catalogue.get()) }),

@@ -22,6 +22,9 @@ export const artifactNames = {
   gradeLog: "grade-sandbox.jsonl",
 } as const;
 
+/** Bytes of a piece of evidence: it is kept whole or not at all. */
+export const maxEvidenceBytes = 16 * 1024 * 1024;
+
 export const ListArtifacts = z.strictObject({
   rolloutId: RolloutId,
   /** Absent: the attempt that counts. */

@@ -38,6 +38,8 @@ export const RolloutDetail = z.object({
   rewardParts: z.record(z.string(), z.number()),
   success: z.boolean().nullable(),
   finalAnswer: z.string().nullable(),
+  /** What the verifier wants people to look at; never part of the reward. */
+  flags: z.array(z.string()),
   attempt: z.int(),
   attempts: z.array(
     z.object({

@@ -175,6 +175,8 @@ export const MatrixCell = z.object({
   reward: z.number().nullable(),
   success: z.boolean().nullable(),
   turns: z.int(),
+  /** Of the verifier, for people. */
+  flags: z.array(z.string()),
 });
 export const Matrix = z.object({
   runId: z.string(),

@@ -47,7 +47,7 @@ const readCells = (db: Queryable, stepId: string) =>
     Row,
     `select g."id" as "groupId", g."task" as "taskSet", g."instance_id" as "instanceId", r."id" as "rolloutId",
        r."sample", r."attempt", r."stage", r."state", r."outcome", r."ending", ${finite('r."reward"')} as "reward",
-       r."success", r."turns"
+       r."success", r."turns", r."flags"
      from "groups" g join "rollouts" r on r."group_id" = g."id"
      where g."step_id" = $1 order by g."position", g."id", r."sample"`,
     [stepId],

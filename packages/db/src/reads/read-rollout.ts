@@ -29,6 +29,7 @@ const Row = z.object({
   rewardParts: z.record(z.string(), z.number()).nullable(),
   success: z.boolean().nullable(),
   finalAnswer: z.string().nullable(),
+  flags: z.array(z.string()),
   attempt: z.int(),
   createdAt: z.string(),
   settledAt: z.string().nullable(),
@@ -65,7 +66,7 @@ const rolloutSql = `
   select o."id" as "rolloutId", o."run_id" as "runId", r."name" as "runName", s."step", s."purpose",
     s."state" as "stepState", g."task" as "taskSet", g."instance_id" as "instanceId", g."id" as "groupId", o."sample",
     o."stage", o."state", o."outcome", o."ending", o."reason", ${finite('o."reward"')} as "reward",
-    o."reward_parts" as "rewardParts", o."success", o."final_answer" as "finalAnswer", o."attempt",
+    o."reward_parts" as "rewardParts", o."success", o."final_answer" as "finalAnswer", o."flags", o."attempt",
     ${iso('o."created_at"')} as "createdAt", ${iso('o."settled_at"')} as "settledAt"
   from "rollouts" o join "runs" r on r."id" = o."run_id" join "steps" s on s."id" = o."step_id"
     join "groups" g on g."id" = o."group_id"

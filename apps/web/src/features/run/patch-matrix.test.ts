@@ -14,6 +14,7 @@ const cell = (rolloutId: string, sample: number): Matrix["groups"][number]["cell
   reward: null,
   success: null,
   turns: 2,
+  flags: [],
 });
 const matrix: Matrix = {
   runId: "run",
