@@ -7,6 +7,7 @@ import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { decodeOutput } from "@rolldeck/agent/core/decode-output";
 import { makeSafeOutput } from "@rolldeck/agent/core/make-safe-output";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { AgentView, Tool, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject, ToolCall } from "@rolldeck/contracts/segments";
 import { readOutcome } from "./read-outcome.ts";
@@ -17,6 +18,10 @@ export interface CallScope {
   readonly agent: AgentView;
   /** One object for all calls of this rollout; absent: `instance`. */
   readonly rollout?: object;
+  /** Aborts when this worker's part of the rollout is over. */
+  readonly ended?: AbortSignal;
+  /** Absent where the task has none. */
+  readonly sandbox?: Sandbox;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
@@ -41,9 +46,10 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, scope: Ca
     limit.abort(new Error("timed out"));
   }, scope.timeoutMs);
   try {
-    const { instance, agent, rollout = instance } = scope;
+    const { instance, agent, rollout = instance, sandbox, ended } = scope;
     const deadlineMs = Date.now() + scope.timeoutMs;
-    const context = { instance, agent, rollout, signal: limit.signal, deadlineMs };
+    const own = { ...(sandbox && { sandbox }), ...(ended && { ended }) };
+    const context = { instance, agent, rollout, signal: limit.signal, deadlineMs, ...own };
     return readOutcome(await abortable(Promise.resolve(tool.call(call.arguments, context)), limit.signal));
   } catch (error) {
     scope.signal.throwIfAborted();

@@ -13,13 +13,17 @@ import { createJudge } from "@rolldeck/backends/openai/judge";
 import { connectSamplingServer } from "@rolldeck/backends/openai/sampling-server";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
 import { leaseMs, leaseRenewMs } from "@rolldeck/contracts/jobs";
+import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
+import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import { createPool } from "@rolldeck/db/connect";
 import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
+import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import { noteOnRun } from "@rolldeck/db/runs/note-on-run";
 import { connectQueue } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
+import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
 import { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import { tasks } from "@rolldeck/tasks/registry";
 import { tools } from "@rolldeck/tools/registry";
@@ -36,6 +40,8 @@ import { renewClaims } from "./renew-claims.ts";
 import { RunWatch, readWatchedRuns } from "./run-watch.ts";
 import { chatText } from "./sampling/chat-text.ts";
 import { RunWaits } from "./sampling/run-waits.ts";
+import { RolloutSandboxes } from "./sandboxes/rollout-sandboxes.ts";
+import { SandboxUpkeep } from "./sandboxes/upkeep.ts";
 import { StoppedRuns } from "./stopped-runs.ts";
 import type { WorkerClaim, WorkerContext } from "./worker-context.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -43,6 +49,8 @@ import { WorkerProcess } from "./worker-process.ts";
 export interface WorkerParts {
   readonly tasks?: Readonly<Record<string, Task>>;
   readonly tools?: Readonly<Record<string, Tool>>;
+  /** Opens all sandboxes, whatever runtime is asked for. */
+  readonly runtime?: SandboxRuntime;
 }
 
 /** @throws when the database or the queue can't be reached: a worker without either must not start half. */
@@ -101,6 +109,18 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     now: () => performance.now(),
     onError: report,
   });
+  const runtimes = new SandboxRuntimes({
+    settings: env.sandbox,
+    deployment: await readDeployment(pool),
+    stateFolder: env.stateFolder,
+    onTrouble: (trouble, error) => log.warn({ err: error }, trouble),
+  });
+  const sandboxParts = {
+    pool,
+    runtime: (name: SandboxRuntimeName) => parts.runtime ?? runtimes.get(name),
+    now: () => performance.now(),
+    onTrouble: (trouble: string, error: unknown) => log.warn({ err: error }, trouble),
+  };
   const measures = createMeasures();
   const context: WorkerContext = {
     workerId,
@@ -114,6 +134,11 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     mcp,
     tokenizers,
     backends,
+    sandboxes: new RolloutSandboxes({ ...sandboxParts, imageRuntime: env.sandbox.imageRuntime }),
+    sandboxUpkeep: new SandboxUpkeep({
+      ...sandboxParts,
+      used: () => (parts.runtime ? [parts.runtime] : runtimes.made()),
+    }),
     judge,
     waits: new RunWaits({
       count: (waitMs) => measures.samplingWaitSeconds.inc(waitMs / 1_000),
@@ -130,5 +155,18 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     measures,
     log,
   };
-  return new WorkerProcess({ context, env, connection, producer, writer, runs, clock, backends, judge, mcp, stopping });
+  return new WorkerProcess({
+    context,
+    env,
+    connection,
+    producer,
+    writer,
+    runs,
+    clock,
+    backends,
+    judge,
+    mcp,
+    runtimes,
+    stopping,
+  });
 }

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
+import { parseSandboxSettings, type SandboxSettings } from "@rolldeck/sandbox/settings";
 import { z } from "zod";
 
 const blankAsAbsent = (value: unknown) => (value === "" ? undefined : value);
@@ -19,6 +20,7 @@ const Variables = z.object({
   /** The operator's list of MCP servers: a JSON file. */
   ROLLDECK_MCP_SERVERS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
+  ROLLDECK_DATA_DIR: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_ROOT: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_WORKER_CONCURRENCY: z.preprocess(blankAsAbsent, z.coerce.number().int().min(1).max(8192).default(512)),
   /** Loopback port of /healthz and /metrics; absent = none. */
@@ -45,6 +47,9 @@ export interface WorkerEnv {
   readonly templateRoots: readonly string[];
   /** Folders that data sets resolve under. */
   readonly dataRoots: readonly string[];
+  readonly sandbox: SandboxSettings;
+  /** Absolute path of a folder of the deployment's own, where runtimes may keep what they know of their sandboxes. */
+  readonly stateFolder: string;
   readonly concurrency: number;
   readonly port: number | null;
   readonly logLevel: string;
@@ -69,6 +74,8 @@ export function parseWorkerEnv(variables: Readonly<Record<string, string | undef
     modelRoots: folders(env.ROLLDECK_MODEL_ROOTS) ?? [join(root, "infra/models")],
     templateRoots: folders(env.ROLLDECK_TEMPLATE_ROOTS) ?? [join(root, "infra/chat-templates")],
     dataRoots: folders(env.ROLLDECK_DATA_ROOTS) ?? [],
+    sandbox: parseSandboxSettings(variables, cwd),
+    stateFolder: join(resolve(cwd, env.ROLLDECK_DATA_DIR ?? join(root, "node_modules/.cache/rolldeck")), "sandboxes"),
     concurrency: env.ROLLDECK_WORKER_CONCURRENCY,
     port: env.ROLLDECK_WORKER_PORT ?? null,
     logLevel: env.ROLLDECK_LOG_LEVEL,

@@ -1,7 +1,7 @@
 /**
  * Every two seconds, in one worker process at a time: finds runs that nobody brought on (a killed reconcile, an expired lease,
  * a due timer) and reconciles them in process, never through the queue, so that no lost or stuck job can freeze a run. It
- * also looks at the model servers, whose boot id tells whether their models still live.
+ * also looks at the model servers, whose boot id tells whether their models still live, and after the sandboxes.
  */
 import { sweepMs } from "@rolldeck/contracts/jobs";
 import { runsBehind } from "@rolldeck/db/runs/wake";
@@ -46,6 +46,7 @@ export class Sweep {
     const { pool, workerId, leases } = this.#context;
     await heartbeat(pool, workerId, leases.size);
     await withSweepLock(pool, async () => {
+      this.#context.sandboxUpkeep.begin();
       await Promise.all([this.#modelServers.report(), dropDeadWorkers(pool)]);
       await reconcileAll(this.#context, await runsBehind(pool));
       if (this.#ticks++ % upkeepEvery === 0) await keepModels(this.#context);

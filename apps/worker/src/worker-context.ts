@@ -15,6 +15,8 @@ import type { Measures } from "./measures.ts";
 import type { ModelTokenizers } from "./model-tokenizers.ts";
 import type { RunWatch } from "./run-watch.ts";
 import type { RunWaits } from "./sampling/run-waits.ts";
+import type { RolloutSandboxes } from "./sandboxes/rollout-sandboxes.ts";
+import type { SandboxUpkeep } from "./sandboxes/upkeep.ts";
 
 export type WorkerClaim =
   | ({ readonly kind: "rollout" } & StageClaim)
@@ -44,6 +46,8 @@ export interface WorkerContext {
   readonly mcp: Pick<McpServers, "mount">;
   readonly tokenizers: Pick<ModelTokenizers, "load" | "contentHash">;
   readonly backends: ModelBackends;
+  readonly sandboxes: RolloutSandboxes;
+  readonly sandboxUpkeep: Pick<SandboxUpkeep, "begin" | "stop">;
   /** Answers verifiers' questions; null where the operator lists none. */
   readonly judge: Judge | null;
   /** What samplers of a run wait for, said on its page. */

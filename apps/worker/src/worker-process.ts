@@ -10,6 +10,7 @@ import { removeWorker } from "@rolldeck/db/workers";
 import type { QueueConnection } from "@rolldeck/queue/connection";
 import { Consumer, type ConsumerOptions } from "@rolldeck/queue/consumer";
 import type { Producer } from "@rolldeck/queue/producer";
+import type { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { WorkerEnv } from "./env.ts";
 import { startHealthServer } from "./health-server.ts";
@@ -37,6 +38,7 @@ export interface WorkerProcessParts {
   readonly backends: OpenedBackends;
   readonly judge: OpenedJudge | null;
   readonly mcp: McpServers;
+  readonly runtimes: Pick<SandboxRuntimes, "disconnect">;
   readonly stopping: AbortController;
 }
 
@@ -113,7 +115,7 @@ export class WorkerProcess {
   }
 
   async #close(): Promise<void> {
-    const { context, runs, producer, writer, backends, judge, mcp, connection } = this.#parts;
+    const { context, runs, producer, writer, backends, judge, mcp, runtimes, connection } = this.#parts;
     if (this.#clockTimer !== null) clearInterval(this.#clockTimer);
     runs.stop();
     context.leases.stop();
@@ -123,7 +125,8 @@ export class WorkerProcess {
       context.log.debug({ err: error }, "the worker's row stays until it is swept");
     });
     await producer.close();
-    await Promise.all([backends.close(), judge?.close(), mcp.close()]);
+    await context.sandboxUpkeep.stop();
+    await Promise.all([backends.close(), judge?.close(), mcp.close(), runtimes.disconnect()]);
     await connection.close();
     await context.pool.end();
   }

@@ -1,4 +1,4 @@
-import { maxArtifactBytes } from "@rolldeck/contracts/api/artifacts";
+import { maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
 import { FencedError, NotFoundError } from "@rolldeck/contracts/errors";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../testing/postgres.ts";
@@ -58,7 +58,7 @@ test("only the claim's holder writes", async () => {
 
 test("what should not be asked for is refused", async () => {
   const rollout = await seeded();
-  const large = Buffer.alloc(maxArtifactBytes + 1);
+  const large = Buffer.alloc(maxEvidenceBytes + 1);
   await expect(putArtifact(database.pool, artifact(rollout, { content: large }))).rejects.toThrow(RangeError);
   for (const name of ["", "../x", "a/b", ".hidden", "a b", 'x"\r\n', "x".repeat(101)])
     await expect(putArtifact(database.pool, artifact(rollout, { name }))).rejects.toThrow(RangeError);

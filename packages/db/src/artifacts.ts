@@ -1,7 +1,7 @@
 /**
  * Artifacts: what a call of a rollout gave in full. Invariants: written only under the rollout's current claim; the same artifact
  * written again takes the place of the first (a call may run again on another worker); content is kept gzipped, at most
- * `maxArtifactBytes` of it, beside the size of the whole.
+ * `maxEvidenceBytes` of it, beside the size of the whole.
  */
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
@@ -10,7 +10,7 @@ import {
   ArtifactInfo,
   type ArtifactList,
   artifactNamePattern,
-  maxArtifactBytes,
+  maxEvidenceBytes,
 } from "@rolldeck/contracts/api/artifacts";
 import { FencedError, NotFoundError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
@@ -29,7 +29,7 @@ export interface NewArtifact {
   /** As `artifactNamePattern` has it. */
   readonly name: string;
   readonly mediaType: string;
-  /** At most `maxArtifactBytes`. */
+  /** At most `maxEvidenceBytes`. */
   readonly content: Uint8Array;
   /** Bytes of all there was. */
   readonly wholeBytes: number;
@@ -52,7 +52,7 @@ set media_type = excluded.media_type, bytes = excluded.bytes, stored_bytes = exc
  */
 export async function putArtifact(db: Queryable, artifact: NewArtifact): Promise<void> {
   const { content, name } = artifact;
-  if (content.length > maxArtifactBytes) throw new RangeError(`an artifact of ${content.length} bytes is too large`);
+  if (content.length > maxEvidenceBytes) throw new RangeError(`an artifact of ${content.length} bytes is too large`);
   if (!artifactNamePattern.test(name)) throw new RangeError(`not a name for an artifact: ${JSON.stringify(name)}`);
   const values = [
     artifact.rolloutId,
@@ -123,4 +123,20 @@ export async function readArtifact(
   if (!row) throw new NotFoundError("artifact", `${rolloutId}/${place.turn}/${place.index}/${place.name}`);
   const { content, ...info } = row;
   return { info, content: await promisify(gunzip)(content) };
+}
+
+/** The newest of that name that an attempt has, exact bytes; null when it has none. */
+export async function readEvidence(
+  db: Queryable,
+  attempt: { readonly rolloutId: string; readonly attempt: number },
+  name: string,
+): Promise<Uint8Array | null> {
+  const row = await readRow(
+    db,
+    z.object({ content: z.instanceof(Uint8Array) }),
+    `select "content" from "artifacts" where "rollout_id" = $1 and "attempt" = $2 and "name" = $3
+     order by "turn" desc, "index" desc limit 1`,
+    [attempt.rolloutId, attempt.attempt, name],
+  );
+  return row === null ? null : promisify(gunzip)(row.content);
 }

@@ -9,6 +9,8 @@ import type { FinishedRollout, GradingScene, Task, TaskInstance, Verdict } from 
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
 import { taskOf } from "../rollout-task.ts";
+import { type AgentOf, keepAfterGrading } from "../sandboxes/agent-stage.ts";
+import { type Grading, SandboxesOfGrading } from "../sandboxes/grading-sandboxes.ts";
 import { stageJob } from "../stage-job.ts";
 import { abortable } from "../wait-for.ts";
 import type { WorkerContext } from "../worker-context.ts";
@@ -18,7 +20,10 @@ export function evaluateStage(context: WorkerContext, job: StageJob): Promise<vo
     const { task, instance } = await taskOf(context.openedTasks, claimed);
     const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
     const { ending, rollout } = finishedRollout(claimed, trajectory);
-    const verdict = await grade(task, instance, rollout, { signal, judge: context.judge });
+    const of = { ...claimed, rolloutId: job.rolloutId, turns: trajectory.turns.length };
+    const verdict = await inSandboxes(context, { of, task, instance, signal }, (sandboxes) =>
+      grade(task, instance, rollout, { signal, judge: context.judge, ...(sandboxes && { sandboxes }) }),
+    );
     return {
       move: "settle",
       outcome: "completed",
@@ -27,8 +32,33 @@ export function evaluateStage(context: WorkerContext, job: StageJob): Promise<vo
       reward: verdict.reward,
       rewardParts: verdict.parts,
       success: verdict.success,
+      ...(verdict.flags && { flags: verdict.flags }),
     };
   });
+}
+
+/** The verifier's sandboxes end with the grading, whatever came of it. */
+async function inSandboxes(
+  context: WorkerContext,
+  agent: AgentOf & Pick<Grading, "of" | "signal">,
+  work: (sandboxes: SandboxesOfGrading | null) => Promise<Verdict>,
+): Promise<Verdict> {
+  if (agent.task.sandbox === "none") return work(null);
+  const sandboxes = new SandboxesOfGrading({ ...agent, pool: context.pool, sandboxes: context.sandboxes });
+  const startedAt = performance.now();
+  let verdict: Verdict;
+  try {
+    verdict = await work(sandboxes);
+  } catch (error) {
+    // What the verifier died of comes first: a log that can't be kept either is only said.
+    await sandboxes
+      .end(performance.now() - startedAt)
+      .catch((trouble: unknown) => context.log.debug({ err: trouble }, "the log of a grading was not kept"));
+    throw error;
+  }
+  await sandboxes.end(performance.now() - startedAt);
+  await keepAfterGrading(context, agent, verdict.success);
+  return verdict;
 }
 
 /** Why the run stage ended comes first: the verifier's words don't replace it. */

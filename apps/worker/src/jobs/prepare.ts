@@ -12,6 +12,7 @@ import { readTrainingRows } from "@rolldeck/db/training/training-rows";
 import { forwardBackwardRows, stepModel } from "../training/apply-rows.ts";
 import { BootProgress } from "../training/boot-progress.ts";
 import { checkChatTemplate } from "../training/check-chat-template.ts";
+import { checkSandboxes } from "../training/check-sandboxes.ts";
 import { checkTools } from "../training/check-tools.ts";
 import { fenceToken } from "../training/fence-token.ts";
 import type { PrepareScene } from "../training/prepare-scene.ts";
@@ -33,6 +34,7 @@ export async function prepare(context: WorkerContext, { runId }: RunJob): Promis
     act: async (signal) => {
       await checkChatTemplate(context, claimed);
       await checkTools(context, claimed, signal);
+      await checkSandboxes(context, claimed, signal);
       await prepareModel(context, claimed, signal);
     },
     giveBack: (reason, end) => failPrepare(context.pool, { runId, claim, reason, ...end }),

@@ -2,22 +2,33 @@
  * Run stage: the turn loop. Each turn is durable before its tools run, their results before the next turn. A stage that was
  * begun elsewhere is continued from its last committed turn, or given back when that can't be done.
  */
-import { canContinue, type RolloutPorts, type RolloutSpec, runRollout } from "@rolldeck/agent/core/run-rollout";
+import {
+  canContinue,
+  type RolloutEnd,
+  type RolloutPorts,
+  type RolloutSpec,
+  runRollout,
+} from "@rolldeck/agent/core/run-rollout";
 import type { Trajectory } from "@rolldeck/agent/core/trajectory";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { StageJob } from "@rolldeck/contracts/jobs";
-import type { TaskInstance } from "@rolldeck/contracts/ports/task";
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
+import type { NewEvidence, Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
 import { callTool } from "../call-tool.ts";
 import { dialectNamed } from "../dialect-named.ts";
+import { nextStep } from "../next-step.ts";
 import { maxTurnsOf, taskOf, toolSpecs } from "../rollout-task.ts";
 import { lostState, rolloutTools } from "../rollout-tools.ts";
 import { WaitingSampler } from "../sampling/waiting-sampler.ts";
+import { collectFromAgent } from "../sandboxes/agent-stage.ts";
 import { saveArtifact } from "../save-artifact.ts";
+import { saveEvidence } from "../save-evidence.ts";
 import { StageAbort } from "../stage-abort.ts";
 import { stageJob } from "../stage-job.ts";
+import { type TimeLimit, timeLimit } from "../time-limit.ts";
 import type { WorkerContext } from "../worker-context.ts";
 
 /** Longer than a re-adoption with its replay (at most 10 minutes by the checkpoint cadence). */
@@ -26,7 +37,12 @@ const maxAwayMs = 900_000;
 export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
   return stageJob(context, job, async (claimed, signal) => {
     const { task, instance } = await taskOf(context.openedTasks, claimed);
+    const of = { ...claimed, rolloutId: job.rolloutId };
+    const opened =
+      task.sandbox === "none" ? null : await context.sandboxes.attachAgent(job.rolloutId, job.attempt, signal);
     const { tools, close } = await rolloutTools(context, task, claimed.config, signal);
+    const limit = timeLimit(agentTimeLeftMs(context, claimed, task, instance), signal);
+    const over = new AbortController();
     try {
       const resume = await earlierTurns(context, job, claimed, tools);
       const spec: RolloutSpec = {
@@ -41,14 +57,49 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
         maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),
         temperature: temperatureOf(claimed),
       };
-      const ports = rolloutPorts(context, job, claimed, { tools, instance }, signal);
-      const { ending, finalAnswer, reason } = await runRollout(spec, resume, ports, signal);
-      return { move: "next-stage", stage: "evaluate", ending, finalAnswer, reason };
+      const acting = { task, tools, instance, sandbox: opened?.sandbox ?? null, ended: over.signal };
+      const ports = rolloutPorts(context, job, claimed, acting, signal);
+      const end = await withinLimit(runRollout(spec, resume, ports, limit.signal), limit);
+      if (opened !== null) {
+        const turns = await turnsNow(context, job);
+        await collectFromAgent(context, { of, task, instance }, opened, turns, signal);
+      }
+      return { move: "next-stage", stage: "evaluate", ...end };
     } finally {
+      over.abort();
+      limit.end();
       await close();
     }
   });
 }
+
+/** Counted from when the attempt's run stage began, over all workers that had it; null = no limit. */
+function agentTimeLeftMs(
+  context: WorkerContext,
+  claimed: ClaimedStage,
+  task: Task,
+  instance: TaskInstance,
+): number | null {
+  const maxMs = task.maxRunMs?.(instance) ?? null;
+  return maxMs === null ? null : claimed.stageStartedAtMs + maxMs - context.databaseNow();
+}
+
+type AgentEnd = Pick<RolloutEnd, "ending" | "finalAnswer" | "reason">;
+
+/** A limit that was reached is an ending: what is committed stands, what was under way is not. */
+async function withinLimit(rollout: Promise<RolloutEnd>, limit: TimeLimit): Promise<AgentEnd> {
+  try {
+    const { ending, finalAnswer, reason } = await rollout;
+    return { ending, finalAnswer, reason };
+  } catch (error) {
+    if (!limit.isOver()) throw error;
+    return { ending: "time_limit", finalAnswer: null, reason: "the agent's time was over" };
+  }
+}
+
+/** Committed turns of all agents of the attempt. */
+const turnsNow = async ({ pool }: WorkerContext, { rolloutId, attempt }: StageJob): Promise<number> =>
+  (await readTrajectory(pool, rolloutId, attempt)).turns.length;
 
 const temperatureOf = ({ config, purpose }: ClaimedStage): number =>
   purpose === "evaluate"
@@ -81,11 +132,20 @@ async function earlierTurns(
   return trajectory;
 }
 
+interface Acting {
+  readonly task: Task;
+  readonly tools: readonly Tool[];
+  readonly instance: TaskInstance;
+  readonly sandbox: Sandbox | null;
+  /** Aborts when this worker's part of the rollout is over. */
+  readonly ended: AbortSignal;
+}
+
 function rolloutPorts(
   context: WorkerContext,
   job: StageJob,
   claimed: ClaimedStage,
-  { tools, instance }: { readonly tools: readonly Tool[]; readonly instance: TaskInstance },
+  { task, tools, instance, sandbox, ended }: Acting,
   stageSignal: AbortSignal,
 ): RolloutPorts {
   const { rolloutId, attempt } = job;
@@ -106,8 +166,13 @@ function rolloutPorts(
   });
   return {
     sample: (request, signal) => sampler.sample(request, signal),
-    callTool: (call, agent, signal) =>
-      callTool(tools, call, { instance: instance.state, agent, rollout, signal, timeoutMs }),
+    callTool: async (call, agent, signal) => {
+      const scope = { instance: instance.state, agent, rollout, signal, timeoutMs, ended, ...(sandbox && { sandbox }) };
+      const outcome = await callTool(tools, call, scope);
+      if (sandbox === null) return outcome;
+      const keep = (evidence: NewEvidence) => saveEvidence(context.pool, claim, agent.turn, evidence, stageSignal);
+      return nextStep({ task, instance, sandbox, keep }, { call, agent, outcome }, signal);
+    },
     delegate: (call, agent) => {
       const tool = tools.find(({ name }) => name === call.name);
       return tool?.delegate?.(call.arguments, { instance: instance.state, agent }) ?? null;

@@ -24,6 +24,8 @@ export interface ToolContext {
    * with it. Absent: `instance` stands for it.
    */
   readonly rollout?: object;
+  /** Aborts when this worker's part of the rollout is over: what a tool keeps open (a shell, a connection) it lets go then. */
+  readonly ended?: AbortSignal;
   /** The rollout's sandbox; absent where its task has none. */
   readonly sandbox?: Sandbox;
   readonly signal: AbortSignal;

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { RunEvent } from "../events.ts";
+import type { ServerToShell, ShellToServer } from "./shell.ts";
 
 export const Subscribe = z.object({ runId: z.string().max(64), after: z.int().min(0) });
 export type Subscribe = z.infer<typeof Subscribe>;
@@ -19,14 +20,15 @@ export interface EventsMessage {
 export interface RunsChangedMessage {
   readonly runIds: readonly string[];
 }
-export interface ServerToClient {
+/** In the namespace `/shell` only the shell's events are heard, in the other none of them. */
+export interface ServerToClient extends ServerToShell {
   events: (message: EventsMessage) => void;
   "runs-changed": (message: RunsChangedMessage) => void;
 }
 export type SubscribeReply =
   | { readonly ok: true; readonly head: number }
   | { readonly ok: false; readonly error: string };
-export interface ClientToServer {
+export interface ClientToServer extends ShellToServer {
   subscribe: (request: Subscribe, reply: (answer: SubscribeReply) => void) => void;
   unsubscribe: (request: z.infer<typeof Unsubscribe>) => void;
   /** Receive `runs-changed` for the run list. */

@@ -299,6 +299,7 @@ function edgeColumns(placed: readonly Placed[]): Column[] {
     settle.map((to) => (to ? JSON.stringify(cleanJson({ ...to.rewardParts })) : null)),
     settle.map((to) => to?.success ?? null),
     rows.map(({ to }) => (to.move === "release" ? (to.notBeforeMs ?? null) : null)),
+    settle.map((to) => (to?.flags ? arrayLiteral(to.flags.slice(0, 16).map((flag) => cutText(flag, 100))) : null)),
   ];
 }
 

@@ -139,9 +139,9 @@ put_results as (
 const edges = (p: Parameters): string => `
 edge as materialized (
   select w.run_id, w.rollout_id, w.attempt, w.stage, x.move, x.next_stage, x.ending, x.reason, x.final_answer, x.outcome,
-    x.reward, x.reward_parts, x.success, x.not_before_ms, x.move in ('infrastructure', 'evaluate') as failed
-  from unnest(${p.take("int[]", "text[]", "text[]", "text[]", "text[]", "text[]", "text[]", "float8[]", "text[]", "boolean[]", "float8[]")})
-    as x (ord, move, next_stage, ending, reason, final_answer, outcome, reward, reward_parts, success, not_before_ms)
+    x.reward, x.reward_parts, x.success, x.not_before_ms, x.flags, x.move in ('infrastructure', 'evaluate') as failed
+  from unnest(${p.take("int[]", "text[]", "text[]", "text[]", "text[]", "text[]", "text[]", "float8[]", "text[]", "boolean[]", "float8[]", "text[]")})
+    as x (ord, move, next_stage, ending, reason, final_answer, outcome, reward, reward_parts, success, not_before_ms, flags)
   join written w using (ord)
 ),
 moved as (
@@ -163,6 +163,7 @@ moved as (
     reward = e.reward,
     reward_parts = e.reward_parts::jsonb,
     success = e.success,
+    flags = coalesce(e.flags, '{}')::text[],
     final_answer = coalesce(e.final_answer, r.final_answer),
     infrastructure_failures = r.infrastructure_failures + (e.move = 'infrastructure')::int,
     evaluate_failures = r.evaluate_failures + (e.move = 'evaluate')::int,

@@ -40,6 +40,8 @@ export interface Settle {
   readonly reward: number | null;
   readonly rewardParts: Readonly<Record<string, number>>;
   readonly success: boolean | null;
+  /** What people should look at; absent = nothing. At most 16 of 100 characters are kept. */
+  readonly flags?: readonly string[];
 }
 /**
  * The worker gives the stage back. `none`: a graceful hand-back (queued again with its lease past; another worker continues

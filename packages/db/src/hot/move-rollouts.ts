@@ -57,6 +57,7 @@ moved as (
     final_answer = case when g.move = 'retry' then null else r.final_answer end,
     turns = case when g.move = 'retry' then 0 else r.turns end,
     sampled_tokens = case when g.move = 'retry' then 0 else r.sampled_tokens end,
+    flags = case when g.move in ('retry', 'regrade') then '{}' else r.flags end,
     settled_at = case when g.move = 'settle' then clock_timestamp() end
   from granted g where r.id = g.rollout_id
   returning g.ord, g.move, r.run_id, r.id, r.attempt, r.stage, r.state, r.claim, r.outcome, r.ending

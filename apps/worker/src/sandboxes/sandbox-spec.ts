@@ -1,0 +1,74 @@
+/** What a rollout's sandbox is to be: its task's wishes, the run's own numbers instead of them, and names to find it by. */
+import { randomBytes } from "node:crypto";
+import type { SandboxPurpose } from "@rolldeck/contracts/events";
+import type { SandboxSpec, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
+import type { Task } from "@rolldeck/contracts/ports/task";
+import type { RunConfig, SandboxRuntimeName } from "@rolldeck/contracts/run-config";
+
+/** Without a sign of life from any worker for this long it ends by itself. */
+export const sandboxLeaseMs = 180_000;
+/** Added to what its stages may take: waiting for slots between them. */
+const maxWaitMs = 6 * 3_600_000;
+
+/** Where it opens: the run's word, else the task's kind decides. */
+export const runtimeNameOf = (
+  task: Pick<Task, "sandbox">,
+  config: Pick<RunConfig, "sandbox">,
+  imageRuntime: SandboxRuntimeName,
+): SandboxRuntimeName => config.sandbox.runtime ?? (task.sandbox === "process" ? "process" : imageRuntime);
+
+export interface SandboxOwner {
+  readonly runId: string;
+  readonly rolloutId: string;
+  readonly attempt: number;
+  readonly purpose: SandboxPurpose;
+}
+
+/** @param id as `newSandboxId` makes it */
+export function sandboxSpec(
+  id: string,
+  wanted: TaskSandbox,
+  config: Pick<RunConfig, "sandbox" | "dispatcher">,
+  owner: SandboxOwner,
+): SandboxSpec {
+  const { cpus, memoryMb, pids, diskMb, keepMinutes } = config.sandbox;
+  const own = wanted.resources;
+  const { init, run, evaluate } = config.dispatcher.stageTimeoutMs;
+  return {
+    ...wanted,
+    id,
+    resources: {
+      cpus: cpus ?? own.cpus,
+      memoryMb: memoryMb ?? own.memoryMb,
+      pids: pids ?? own.pids,
+      diskMb: diskMb ?? own.diskMb,
+    },
+    labels: {
+      run: owner.runId,
+      rollout: owner.rolloutId,
+      attempt: String(owner.attempt),
+      purpose: owner.purpose,
+    },
+    mounts: [],
+    leaseMs: sandboxLeaseMs,
+    maxLifeMs: init + run + evaluate + maxWaitMs + keepMinutes * 60_000,
+  };
+}
+
+const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+/** @param random at least 20 bytes */
+export const newSandboxId = (random: Uint8Array = randomBytes(20)): string =>
+  `sbx_${[...random.subarray(0, 20)].map((byte) => alphabet.charAt(byte % 36)).join("")}`;
+
+/** For people: an image's name, or what it is built from. */
+export function imageText({ image }: TaskSandbox): string | null {
+  if (image === null) return null;
+  return image.kind === "name" ? image.name : `built from ${image.dockerfile}`;
+}
+
+export function networkText({ network, services }: TaskSandbox): string {
+  const beside = services.length === 0 ? "" : `, with ${services.map(({ name }) => name).join(", ")}`;
+  const hosts = network.mode === "allow-list" ? `: ${network.hosts.join(", ")}` : "";
+  return `${network.mode}${hosts}${beside}`;
+}
