@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { type DockerDaemon, findDockerDaemon } from "@rolldeck/sandbox/testing/docker-daemon";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeBaseImage, sitePackagesOf } from "./base-image.ts";
-import { type DockerDaemon, findDockerDaemon } from "./docker-daemon.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const secrets = { POSTGRES_PASSWORD: "test-only", ROLLDECK_GPU_WORKER_KEY: "tml-test-only-test-only-test-only" };
@@ -16,11 +16,7 @@ let daemon: DockerDaemon;
 let folder: string;
 
 function docker(args: readonly string[], limitMs: number): { readonly status: number | null; readonly output: string } {
-  const env = {
-    ...process.env,
-    ...(daemon.host === undefined ? {} : { DOCKER_HOST: daemon.host }),
-    DOCKER_BUILDKIT: "0",
-  };
+  const env = { ...process.env, DOCKER_HOST: `unix://${daemon.socket}`, DOCKER_BUILDKIT: "0" };
   const result = spawnSync("docker", args, {
     cwd: root,
     env,
@@ -40,7 +36,7 @@ describe("containers", () => {
     const sitePackages = sitePackagesOf(process.env.ROLLDECK_PYTHON ?? "python3");
     if (sitePackages === undefined)
       throw new Error("the base image needs packages of Python 3.11: run with ROLLDECK_PYTHON of that version");
-    const env = { ...process.env, ...(daemon.host === undefined ? {} : { DOCKER_HOST: daemon.host }) };
+    const env = { ...process.env, DOCKER_HOST: `unix://${daemon.socket}` };
     makeBaseImage({ folder: path.join(folder, "root"), tag: base, env, sitePackages });
   }, 6 * minutes);
 

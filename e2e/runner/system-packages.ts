@@ -15,6 +15,9 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: "Chromium", command: "chromium", packages: ["chromium"] },
   { name: "Redis", command: "redis-server", packages: ["redis-server"] },
   { name: "Docker", command: "dockerd", packages: ["docker.io", "docker-compose"] },
+  // The daemon asks for it even where it may change nothing.
+  { name: "iptables", command: "iptables", packages: ["iptables"] },
+  { name: "bubblewrap", command: "bwrap", packages: ["bubblewrap"] },
   { name: "debootstrap", command: "debootstrap", packages: ["debootstrap"] },
 ];
 
