@@ -2,6 +2,7 @@
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import { delegate } from "./delegate.ts";
 import { dropOldObservations } from "./drop-old-observations.ts";
+import { strReplaceEditor } from "./editor/str-replace-editor.ts";
 import { finish } from "./finish.ts";
 import { get } from "./get.ts";
 import { localSearch } from "./local-search.ts";
@@ -16,6 +17,7 @@ export const tools = {
   get,
   local_search: localSearch,
   next_with_summary: nextWithSummary,
+  str_replace_editor: strReplaceEditor,
   summarise_history: summariseHistory,
   think,
 } satisfies Record<string, Tool>;
