@@ -38,6 +38,8 @@ export interface RunSnapshot {
   readonly taskSizes: readonly { readonly train: number | null; readonly evaluate: number | null }[];
   /** Sandbox need per task set, in the order of config.taskSets. */
   readonly taskSandboxes: readonly ("none" | "process" | "image")[];
+  /** Task sets whose verifier works in the agent's sandbox, which lives until it has; absent = none does. */
+  readonly gradedInPlace?: readonly boolean[];
   /** Every open step and at least the eight newest ended ones of each purpose. */
   readonly steps: readonly StepSnapshot[];
   /** All rollouts of the steps that are not over. */

@@ -4,7 +4,7 @@
  */
 import { endingRule } from "@rolldeck/contracts/endings";
 import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
-import type { Action, ResourceCounts, RolloutSnapshot } from "@rolldeck/contracts/plan";
+import type { Action, NewLease, ResourceCounts, RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type { Dispatcher } from "./dispatcher.ts";
 import { type Facts, isInFlight, isPast } from "./facts.ts";
 import { LeaseBudget } from "./lease-budget.ts";
@@ -27,7 +27,10 @@ export function admissions(
     for (const rollout of ready[stage]) {
       const needsSandbox = facts.snapshot.taskSandboxes[rollout.taskSet] !== "none";
       if (!dispatcher.mayAdmit(stage, needsSandbox, load, bounds)) continue;
-      const leases = dispatcher.leases(stage, needsSandbox).filter(({ resource }) => !rollout.holds.includes(resource));
+      const inPlace = facts.snapshot.gradedInPlace?.[rollout.taskSet] ?? false;
+      const leases = leasesOf(dispatcher, stage, { needsSandbox, inPlace }).filter(
+        ({ resource }) => !rollout.holds.includes(resource),
+      );
       if (!budget.take(leases)) continue;
       load.waiting[stage] -= 1;
       load.inFlight[stage] += 1;
@@ -36,6 +39,17 @@ export function admissions(
     }
   }
   return actions;
+}
+
+/** A sandbox that is graded in place stands for the agent's and the grading one: its lease goes on through both. */
+function leasesOf(
+  dispatcher: Dispatcher,
+  stage: Stage,
+  { needsSandbox, inPlace }: { readonly needsSandbox: boolean; readonly inPlace: boolean },
+): readonly NewLease[] {
+  const leases = dispatcher.leases(stage, needsSandbox);
+  if (!inPlace) return leases;
+  return leases.map((lease) => (lease.resource === "sandbox" ? { ...lease, until: "evaluate" } : lease));
 }
 
 /** Waiting rollouts that nothing but slots holds back: the oldest step first, then the longest waiting. */

@@ -27,6 +27,7 @@ const someRun: fc.Arbitrary<RunSetup> = fc
     every: fc.integer({ min: 0, max: 2 }),
     kind: fc.constantFrom("train" as const, "train" as const, "evaluate" as const),
     taskSandboxes: fc.tuple(sandbox, sandbox),
+    gradedInPlace: fc.tuple(fc.boolean(), fc.boolean()),
   })
   .map((it) => ({
     config: buildConfig({
@@ -46,6 +47,7 @@ const someRun: fc.Arbitrary<RunSetup> = fc
       { train: 5, evaluate: 2 },
     ],
     taskSandboxes: it.taskSandboxes,
+    gradedInPlace: it.gradedInPlace,
   }));
 
 const probability = (max: number) => fc.double({ min: 0, max, noNaN: true });

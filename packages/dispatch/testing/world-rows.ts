@@ -45,12 +45,13 @@ export type RunRow = Mutable<Omit<RunSnapshot, "steps" | "rollouts" | "held" | "
 export const newRun = (
   runId: string,
   config: RunConfig,
-  { taskSizes, taskSandboxes }: Pick<RunSnapshot, "taskSizes" | "taskSandboxes">,
+  { taskSizes, taskSandboxes, gradedInPlace = [] }: Pick<RunSnapshot, "taskSizes" | "taskSandboxes" | "gradedInPlace">,
 ): RunRow => ({
   runId,
   config,
   taskSizes,
   taskSandboxes,
+  gradedInPlace,
   status: "queued",
   servingVersion: null,
   modelBootId: null,
@@ -93,6 +94,7 @@ export function snapshotOf(run: RunRow, now: number): RunSnapshot {
     sampledTokens: run.sampledTokens,
     taskSizes: run.taskSizes,
     taskSandboxes: run.taskSandboxes,
+    gradedInPlace: run.gradedInPlace,
     steps: newestSteps(run.steps).map(({ claim: _claim, alive, trained: _trained, ...step }) => ({
       ...step,
       updateLeaseUntil: lease(alive, step.updateLeaseUntil),

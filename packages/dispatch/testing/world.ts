@@ -14,7 +14,7 @@ import { coarseWishes, exactWishes } from "./wishes.ts";
 import { type Chaos, calm, Workers } from "./workers.ts";
 import { heldBy, newRun, type RunRow, snapshotOf, usedOf } from "./world-rows.ts";
 
-export interface RunSetup extends Pick<RunSnapshot, "taskSizes" | "taskSandboxes"> {
+export interface RunSetup extends Pick<RunSnapshot, "taskSizes" | "taskSandboxes" | "gradedInPlace"> {
   readonly config: RunConfig;
 }
 export interface WorldSetup {

@@ -141,7 +141,7 @@ function addressOf(host: string, port: number): string {
 
 /** Each process is told the secrets it uses, and no others. */
 const workerSecrets = ["ROLLDECK_GPU_WORKER_KEY"];
-const serverSecrets = [...workerSecrets, "ROLLDECK_DATABASE_URL", "ROLLDECK_REDIS_URL"];
+const serverSecrets = [...workerSecrets, "ROLLDECK_DATABASE_URL", "ROLLDECK_REDIS_URL", "ROLLDECK_SANDBOX_TOKEN"];
 const without = (env: Record<string, string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 

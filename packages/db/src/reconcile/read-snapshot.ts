@@ -14,6 +14,8 @@ export interface TaskSetFacts {
   /** Instances of a split; null = endless. */
   size(split: Split): number | null;
   readonly sandbox: "none" | "process" | "image";
+  /** Absent = no. */
+  readonly gradeInPlace?: boolean;
 }
 /** Of each of the config's task sets, in their order; the worker opens them. */
 export type TaskFacts = (config: RunConfig) => Promise<readonly TaskSetFacts[]>;
@@ -161,6 +163,7 @@ function snapshotOf(
       evaluate: task.size("evaluate"),
     })),
     taskSandboxes: tasks.map(({ sandbox }) => sandbox),
+    gradedInPlace: tasks.map(({ gradeInPlace }) => gradeInPlace ?? false),
     steps: run.steps,
     rollouts,
     batchRequests: run.batches.map(({ request, ...batch }) => ({

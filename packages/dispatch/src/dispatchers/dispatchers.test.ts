@@ -19,12 +19,13 @@ const rollouts = (...places: [number, Place][]): RolloutSnapshot[] =>
 function admitted(
   name: DispatcherName,
   waiting: RolloutSnapshot[],
-  { grants = counts(100), sandbox = "none" as "none" | "image" } = {},
+  { grants = counts(100), sandbox = "none" as "none" | "image", inPlace = false } = {},
 ) {
   const held: Record<Resource, number> = { ...counts(0) };
   for (const { holds } of waiting) for (const resource of holds) held[resource] += 1;
   const config = buildConfig({ dispatcher: { name, bounds } });
-  const snapshot = buildSnapshot({ config, steps: [buildStep()], rollouts: waiting, held, taskSandboxes: [sandbox] });
+  const tasks = { taskSandboxes: [sandbox], gradedInPlace: [inPlace] };
+  const snapshot = buildSnapshot({ config, steps: [buildStep()], rollouts: waiting, held, ...tasks });
   return plan(snapshot, grants).actions.filter(
     (action): action is Extract<Action, { do: "admit" }> => action.do === "admit",
   );
@@ -109,6 +110,21 @@ describe("pipeline", () => {
     );
     expect(stagesOf(admitted("pipeline", line, { sandbox: "image" }))).toEqual(["init"]);
     expect(stagesOf(admitted("pipeline", line, { sandbox: "none" }))).toEqual(["init", "init"]);
+  });
+
+  test("a sandbox that is graded in place is held through grading, which takes no other", () => {
+    const starting = rollouts([2, { stage: "init", state: "waiting" }]);
+    const image = { sandbox: "image", inPlace: true, grants: pool({ sandbox: 2 }) } as const;
+    expect(admitted("pipeline", starting, image).map(({ leases }) => leases)).toEqual(
+      starting.map(() => [
+        { resource: "initSlot", until: "init" },
+        { resource: "sandbox", until: "evaluate" },
+      ]),
+    );
+    const grading = rollouts([2, { stage: "evaluate", state: "waiting", holds: ["sandbox"] }]);
+    expect(admitted("pipeline", grading, image).map(({ leases }) => leases)).toEqual(
+      grading.map(() => [{ resource: "gradeSlot", until: "evaluate" }]),
+    );
   });
 
   test("keeps one sandbox of the grant for grading as soon as there are two", () => {
