@@ -1,16 +1,19 @@
 /**
- * Rows of a JSONL file, read where they lie: opening reads the file once, checks every row and keeps only where each
- * begins, so that a data set larger than memory can be trained on.
+ * Rows of a JSONL or Parquet file: opening reads the file once, checks every row and keeps only where each begins, so that a
+ * data set larger than memory can be trained on. JSONL is read where it lies; what Parquet holds is written out once, as lines,
+ * to a file without a name (./parquet-rows).
  *
  * Invariants: rows are verbatim (strings are not trimmed, normalised or filled in; fields the schema does not name are left
  * alone); a file that changed after it was opened gives no rows any more, never other ones.
  */
-import { createHash } from "node:crypto";
-import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats } from "node:fs";
-import { stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { open, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import type { z } from "zod";
+import { badRow, maxRowBytes } from "./bad-row.ts";
+import { spoolParquet } from "./parquet-rows.ts";
+import { RowIndex, type RowPlaces } from "./row-index.ts";
+import { readIfUnchanged } from "./unchanged-file.ts";
 
 export interface RowFile<R> {
   readonly count: number;
@@ -18,41 +21,77 @@ export interface RowFile<R> {
   row(index: number): R;
   /** Eight hexadecimal digits of what the row says, as it was when the file was opened. @throws RangeError past the end */
   mark(index: number): string;
+  /** What `nameOf` said of the row; null without one. @throws RangeError past the end */
+  label(index: number): string | null;
 }
 
-/** Bytes of one row; a longer one is refused before it is held. */
-const maxRowBytes = 32 * 1024 * 1024;
+export interface RowFileOptions<R> {
+  /** A short name of a row, kept in memory for all of them. */
+  readonly nameOf?: (row: R) => string;
+  /** Top-level columns that are read of a Parquet file; absent = all. Of JSONL everything is read. */
+  readonly columns?: readonly string[];
+}
+
 const newline = 0x0a;
 
-/** @throws InputError at `dataset` that names the first bad line, from 1, and what is wrong with it */
-export async function openRowFile<S extends z.ZodType>(path: string, schema: S): Promise<RowFile<z.output<S>>> {
+/** @throws InputError at `dataset` that names the first bad line or row and what is wrong with it */
+export async function openRowFile<S extends z.ZodType>(
+  path: string,
+  schema: S,
+  options: RowFileOptions<z.output<S>> = {},
+): Promise<RowFile<z.output<S>>> {
+  const name = basename(path);
+  const index = new RowIndex();
+  const check = (bytes: Buffer, where: string): void => {
+    const row = parseRow(bytes, schema, where);
+    if (options.nameOf) index.name(options.nameOf(row));
+  };
+  const parquet = await isParquet(path);
+  const places = parquet
+    ? await spoolParquet(path, options.columns ?? null, index, check)
+    : await indexLines(path, index, check);
+  return rowsAt(name, places, (bytes, at) => parseRow(bytes, schema, `${name} row ${at}`));
+}
+
+function rowsAt<R>(name: string, places: RowPlaces, parse: (bytes: Buffer, index: number) => R): RowFile<R> {
+  const { count } = places;
+  const checked = (index: number): number => {
+    if (Number.isSafeInteger(index) && index >= 0 && index < count) return index;
+    throw new RangeError(`${name} has ${count} rows, not ${index}`);
+  };
+  return {
+    count,
+    row: (index) => parse(places.read(checked(index)), index),
+    mark: (index) => places.mark(checked(index)).toString(16).padStart(8, "0"),
+    label: (index) => places.label(checked(index)),
+  };
+}
+
+/** By what the file says, not by its name. */
+async function isParquet(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    return bytesRead === 4 && buffer.toString("latin1") === "PAR1";
+  } finally {
+    await file.close();
+  }
+}
+
+async function indexLines(
+  path: string,
+  index: RowIndex,
+  check: (bytes: Buffer, where: string) => void,
+): Promise<RowPlaces> {
   const name = basename(path);
   const opened = await stat(path);
-  const found: number[] = [];
-  const hashes: number[] = [];
   for await (const line of linesOf(path, name)) {
     if (isBlank(line.bytes)) continue;
-    parseRow(line.bytes, schema, `${name} line ${line.number}`);
-    found.push(line.start);
-    hashes.push(createHash("sha256").update(line.bytes).digest().readUInt32BE(0));
+    check(line.bytes, `${name} line ${line.number}`);
+    index.add(line.start, line.bytes);
   }
-  // Twelve bytes a row are all that stays; what follows a row up to the next is white space.
-  const starts = Float64Array.from(found);
-  const marks = Uint32Array.from(hashes);
-  return {
-    count: starts.length,
-    row: (index) => {
-      const start = starts[index];
-      if (start === undefined) throw new RangeError(`${name} has ${starts.length} rows, not ${index}`);
-      const end = starts[index + 1] ?? opened.size;
-      return parseRow(readAgain(path, start, end - start, opened), schema, `${name} row ${index}`);
-    },
-    mark: (index) => {
-      const mark = marks[index];
-      if (mark === undefined) throw new RangeError(`${name} has ${marks.length} rows, not ${index}`);
-      return mark.toString(16).padStart(8, "0");
-    },
-  };
+  // What follows a row up to the next is white space.
+  return index.places(opened.size, (start, length) => readIfUnchanged(path, opened, start, length));
 }
 
 interface Line {
@@ -107,19 +146,4 @@ function parseJson(bytes: Buffer, where: string): unknown {
   } catch (cause) {
     throw badRow(`${where}: not JSON in UTF-8 (${String(cause).slice(0, 120)})`);
   }
-}
-
-const badRow = (message: string): InputError => new InputError([{ path: "dataset", message }]);
-
-function readAgain(path: string, start: number, length: number, opened: Stats): Buffer {
-  const file = openSync(path, "r");
-  try {
-    const now = fstatSync(file);
-    const bytes = Buffer.alloc(length);
-    const same = now.mtimeMs === opened.mtimeMs && now.size === opened.size && now.ino === opened.ino;
-    if (same && readSync(file, bytes, 0, length, start) === length) return bytes;
-  } finally {
-    closeSync(file);
-  }
-  throw new BoundaryError("infrastructure", "dataset_changed", `${basename(path)} changed after it was opened`);
 }
