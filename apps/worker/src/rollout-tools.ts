@@ -6,6 +6,7 @@
 import type { Trajectory } from "@rolldeck/agent/core/trajectory";
 import { refuseDoubles } from "@rolldeck/agent/io/mcp/mount-tools";
 import type { McpServers } from "@rolldeck/agent/io/mcp/servers";
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
@@ -23,10 +24,11 @@ export async function rolloutTools(
   task: Task,
   config: RunConfig,
   signal: AbortSignal,
+  sandbox: Sandbox | null = null,
 ): Promise<RolloutTools> {
   const own = taskTools(sources.tools, task);
   if (config.agent.mcp.length === 0) return { tools: own, close: async () => {} };
-  const mounted = await sources.mcp.mount(config.agent.mcp, signal);
+  const mounted = await sources.mcp.mount(config.agent.mcp, signal, sandbox);
   const tools = [...own, ...mounted.tools];
   try {
     refuseDoubles(tools);

@@ -43,7 +43,7 @@ export interface WorkerContext {
   readonly openedTasks: Pick<OpenedTasks, "of" | "all">;
   readonly tools: Readonly<Record<string, Tool>>;
   /** Servers of the operator's list whose tools runs may ask for. */
-  readonly mcp: Pick<McpServers, "mount">;
+  readonly mcp: Pick<McpServers, "mount" | "isBoxed">;
   readonly tokenizers: Pick<ModelTokenizers, "load" | "contentHash">;
   readonly backends: ModelBackends;
   readonly sandboxes: RolloutSandboxes;

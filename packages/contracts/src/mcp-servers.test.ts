@@ -38,8 +38,12 @@ test.each([
   expect(String(thrown)).not.toContain("secret-canary");
 });
 
-test("one that is to run in a sandbox can't be had yet", () => {
-  const { boxed, plain } = parse({ boxed: { command: "x", sandbox: true }, plain: { command: "x" } });
-  expect(boxed && mcpRefusal(boxed)).toContain("sandbox");
-  expect(plain && mcpRefusal(plain)).toBeNull();
+test("one that runs in a sandbox can't be given secrets, which its agent could read", () => {
+  const { boxed, plain, secret } = parse({
+    boxed: { command: "x", sandbox: true, env: { A: "1" } },
+    plain: { command: "x", env: { KEY: { env: "KEY" } } },
+    secret: { command: "x", sandbox: true, env: { KEY: { env: "KEY" } } },
+  });
+  expect(secret && mcpRefusal(secret)).toContain("KEY");
+  for (const server of [boxed, plain]) expect(server && mcpRefusal(server)).toBeNull();
 });

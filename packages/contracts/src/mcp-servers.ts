@@ -51,9 +51,14 @@ const Name = z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,59}$/, "a name is letter
 export const McpServerList = z.record(Name, McpServer);
 export type McpServerList = z.infer<typeof McpServerList>;
 
-/** Why a config can't have this server at present; null when it can. */
+export const runsInSandbox = (server: McpServer): server is StdioMcpServer => "sandbox" in server && server.sandbox;
+
+/** Why no config can have this server; null when one can. */
 export function mcpRefusal(server: McpServer): string | null {
-  return "sandbox" in server && server.sandbox ? "it runs inside a sandbox, and tasks here have none yet" : null;
+  if (!runsInSandbox(server)) return null;
+  const secret = Object.entries(server.env).find(([, value]) => typeof value !== "string");
+  if (secret === undefined) return null;
+  return `it runs inside the sandbox, where the agent could read the secret ${secret[0]}: give it plain values only`;
 }
 
 /**

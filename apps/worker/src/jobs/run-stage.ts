@@ -40,7 +40,7 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
     const of = { ...claimed, rolloutId: job.rolloutId };
     const opened =
       task.sandbox === "none" ? null : await context.sandboxes.attachAgent(job.rolloutId, job.attempt, signal);
-    const { tools, close } = await rolloutTools(context, task, claimed.config, signal);
+    const { tools, close } = await rolloutTools(context, task, claimed.config, signal, opened?.sandbox);
     const limit = timeLimit(agentTimeLeftMs(context, claimed, task, instance), signal);
     const over = new AbortController();
     try {

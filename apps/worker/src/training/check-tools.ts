@@ -11,9 +11,12 @@ import type { WorkerContext } from "../worker-context.ts";
 export async function checkTools(context: WorkerContext, claimed: ClaimedPrepare, signal: AbortSignal): Promise<void> {
   const { config } = claimed;
   if (config.agent.mcp.length === 0 || claimed.servingVersion !== null) return;
+  // What runs in a sandbox is met when the first one is there.
+  const mcp = config.agent.mcp.filter(({ server }) => !context.mcp.isBoxed(server));
   for (const task of await context.openedTasks.all(config)) {
+    const beside = { ...config, agent: { ...config.agent, mcp: task.sandbox === "none" ? config.agent.mcp : mcp } };
     try {
-      const { close } = await rolloutTools(context, task, config, signal);
+      const { close } = await rolloutTools(context, task, beside, signal);
       await close();
     } catch (error) {
       if (!(error instanceof BoundaryError) || error.retryable) throw error;

@@ -4,21 +4,29 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { McpServer, McpValue } from "@rolldeck/contracts/mcp-servers";
+import { type McpServer, type McpValue, runsInSandbox } from "@rolldeck/contracts/mcp-servers";
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import { boundedFetch } from "./bounded-fetch.ts";
+import { SandboxTransport } from "./sandbox-transport.ts";
 
 /** Bytes of one message: what is longer ends the connection, not the worker. */
 export const maxMessageBytes = 16 * 1024 * 1024;
 
+export interface TransportScene {
+  /** Where `{env}` values come from. */
+  readonly variable: (name: string) => string | undefined;
+  /** For a server that runs in one. */
+  readonly sandbox?: Sandbox | null;
+}
+
 /**
  * Not yet started.
- * @param variable where `{env}` values come from
  * @param onStderr what its process writes besides answers
  * @throws BoundaryError("tool", "mcp_secret") naming a variable that is not set
  */
 export function openTransport(
   server: McpServer,
-  variable: (name: string) => string | undefined,
+  { variable, sandbox = null }: TransportScene,
   onStderr: (chunk: Uint8Array) => void,
 ): Transport {
   const values = (record: Readonly<Record<string, McpValue>>): Record<string, string> =>
@@ -33,6 +41,11 @@ export function openTransport(
     return transport;
   }
   const { command, args, env, cwd } = server;
+  if (runsInSandbox(server)) {
+    if (sandbox === null) throw new BoundaryError("tool", "mcp_no_sandbox", "there is no sandbox to run it in");
+    const boxed = { command: [command, ...args], environment: values(env), cwd, maxMessageBytes };
+    return new SandboxTransport(sandbox, boxed, onStderr);
+  }
   const transport = new StdioClientTransport({
     command,
     args,

@@ -2,10 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { McpServerList } from "@rolldeck/contracts/mcp-servers";
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool, ToolContext, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject } from "@rolldeck/contracts/segments";
 import { afterEach, describe, expect, test } from "vitest";
 import type { z } from "zod";
+import { processPlace } from "../../../testing/process-place.ts";
 import { McpServers, type McpServersOptions } from "./servers.ts";
 
 const script = fileURLToPath(new URL("../../../testing/mcp-server.mjs", import.meta.url));
@@ -255,6 +257,47 @@ describe("a server over HTTP", () => {
     ]);
     expect(large).toMatchObject({ code: "mcp_broken", told: expect.stringContaining("longer than") });
     expect(small).toEqual({ output: "here" });
+  });
+});
+
+describe("a server in the rollout's sandbox", () => {
+  const boxed = { boxed: { ...stdio, sandbox: true, env: { GREETING: "hello" } } };
+  const inside = async (made: McpServers, place: Sandbox) => {
+    const { tools, close } = await made.mount([{ server: "boxed", prefix: null, tools: null }], signal, place);
+    ends.push(close);
+    return { tools, close };
+  };
+
+  test("each rollout has one of its own, started there, and it is gone with the rollout", async () => {
+    const { made } = start(boxed);
+    const [one, two] = [processPlace(), processPlace()];
+    const first = await inside(made, one.sandbox);
+    const second = await inside(made, two.sandbox);
+    expect(await call(first.tools, "count")).toMatchObject({ output: "1" });
+    expect(await call(first.tools, "count")).toMatchObject({ output: "2" });
+    expect(await call(second.tools, "count")).toMatchObject({ output: "1" });
+    expect(await call(first.tools, "variable", { name: "GREETING" })).toMatchObject({ output: "hello" });
+    expect([one.started.length, two.started.length]).toEqual([1, 1]);
+    const gone = one.started.map((child) => child.exitCode ?? once(child, "exit"));
+    await first.close();
+    await Promise.all(gone);
+    expect(first.tools.every(({ stateful }) => stateful)).toBe(true);
+  });
+
+  test("one that crashes is told of and started anew", async () => {
+    const { made } = start(boxed);
+    const place = processPlace();
+    const { tools } = await inside(made, place.sandbox);
+    expect(await call(tools, "crash")).toHaveProperty("told");
+    expect(await call(tools, "echo", { text: "again" })).toMatchObject({ output: "again" });
+    expect(place.started).toHaveLength(2);
+  });
+
+  test("an answer without end ends the server, not the worker", async () => {
+    const { made } = start(boxed);
+    const { tools } = await inside(made, processPlace().sandbox);
+    expect(await call(tools, "big", { bytes: 20 * 1024 * 1024 })).toHaveProperty("told");
+    expect(await call(tools, "echo", { text: "still here" })).toMatchObject({ output: "still here" });
   });
 });
 

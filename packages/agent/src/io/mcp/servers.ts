@@ -5,7 +5,8 @@
  */
 import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import { type McpServer, type McpServerList, mcpRefusal } from "@rolldeck/contracts/mcp-servers";
+import { type McpServer, type McpServerList, mcpRefusal, runsInSandbox } from "@rolldeck/contracts/mcp-servers";
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool, ToolContext } from "@rolldeck/contracts/ports/tool";
 import type { McpMount } from "@rolldeck/contracts/run-config";
 import type { JsonObject } from "@rolldeck/contracts/segments";
@@ -42,13 +43,23 @@ export class McpServers {
 
   /**
    * The tools of these servers for one rollout.
+   * @param sandbox the rollout's, for servers that run in it
    * @throws BoundaryError("infrastructure") when a server is not on the list, does not tell its tools or lacks one that is asked for
    */
-  async mount(mounts: readonly z.infer<typeof McpMount>[], signal: AbortSignal): Promise<MountedTools> {
+  async mount(
+    mounts: readonly z.infer<typeof McpMount>[],
+    signal: AbortSignal,
+    sandbox: Sandbox | null = null,
+  ): Promise<MountedTools> {
     const own: McpConnection[] = [];
     const tools: Tool[] = [];
-    for (const mount of mounts) tools.push(...(await this.#mountOne(mount, own, signal)));
-    refuseDoubles(tools);
+    try {
+      for (const mount of mounts) tools.push(...(await this.#mountOne(mount, { own, sandbox }, signal)));
+      refuseDoubles(tools);
+    } catch (error) {
+      await Promise.all(own.map((connection) => connection.close()));
+      throw error;
+    }
     return {
       tools,
       close: async () => {
@@ -57,64 +68,83 @@ export class McpServers {
     };
   }
 
+  /** It runs in the rollout's sandbox. */
+  isBoxed(name: string): boolean {
+    const server = Object.hasOwn(this.#options.servers, name) ? this.#options.servers[name] : undefined;
+    return server !== undefined && runsInSandbox(server);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(new Error("the worker is stopping"));
     await Promise.all([...this.#shared.values()].map((connection) => connection.close()));
   }
 
-  async #mountOne(mount: z.infer<typeof McpMount>, own: McpConnection[], signal: AbortSignal): Promise<Tool[]> {
+  async #mountOne(
+    mount: z.infer<typeof McpMount>,
+    { own, sandbox }: { readonly own: McpConnection[]; readonly sandbox: Sandbox | null },
+    signal: AbortSignal,
+  ): Promise<Tool[]> {
     const name = mount.server;
     const server = Object.hasOwn(this.#options.servers, name) ? this.#options.servers[name] : undefined;
     if (server === undefined) throw unusable(`this worker has no MCP server ${JSON.stringify(name)}`);
     const refusal = mcpRefusal(server);
     if (refusal !== null) throw unusable(`MCP server ${name} can't be used: ${refusal}`);
-    const listed = await orAborted(this.#list(name, server), signal);
-    const connection = server.perRollout ? this.#connect(name, server) : this.#sharedConnection(name, server);
-    if (server.perRollout) own.push(connection);
+    const boxed = runsInSandbox(server);
+    if (boxed && sandbox === null) throw unusable(`MCP server ${name} runs in a sandbox, and this task has none`);
+    const ofRollout = server.perRollout || boxed;
+    const connection = ofRollout ? this.#connect(name, server, sandbox) : this.#sharedConnection(name, server);
+    if (ofRollout) own.push(connection);
+    const asked = this.#list(name, server, boxed ? connection : null);
+    const listed = await orAborted(asked, signal);
     return mountTools(listed, {
       server: name,
       prefix: mount.prefix ?? name,
       only: mount.tools,
       idempotent: server.idempotent,
-      stateful: server.perRollout,
+      stateful: ofRollout,
       call: (tool, args, context) => callWithin(connection, server, tool, args, context),
     });
   }
 
-  /** Asked of a connection of its own where a rollout's connection is the rollout's alone. */
-  #list(name: string, server: McpServer): Promise<McpTool[]> {
+  /**
+   * Asked of a connection of its own where a rollout's connection is the rollout's alone.
+   * @param boxed the rollout's, where only a sandbox has the server
+   */
+  #list(name: string, server: McpServer, boxed: McpConnection | null): Promise<McpTool[]> {
     const known = this.#listed.get(name);
     if (known) return known;
-    const asked = this.#ask(name, server);
+    const asked = this.#ask(name, server, boxed);
     this.#listed.set(name, asked);
     asked.catch(() => this.#listed.delete(name));
     return asked;
   }
 
-  async #ask(name: string, server: McpServer): Promise<McpTool[]> {
+  async #ask(name: string, server: McpServer, boxed: McpConnection | null): Promise<McpTool[]> {
     const { signal } = this.#closing;
-    const connection = server.perRollout ? this.#connect(name, server) : this.#sharedConnection(name, server);
+    const connection =
+      boxed ?? (server.perRollout ? this.#connect(name, server, null) : this.#sharedConnection(name, server));
     try {
       return await connection.listTools({ signal, timeoutMs: server.startTimeoutMs });
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new BoundaryError("infrastructure", "mcp_unavailable", why, { cause, retryable: true });
     } finally {
-      if (server.perRollout) await connection.close();
+      if (boxed === null && server.perRollout) await connection.close();
     }
   }
 
   #sharedConnection(name: string, server: McpServer): McpConnection {
-    const known = this.#shared.get(name) ?? this.#connect(name, server);
+    const known = this.#shared.get(name) ?? this.#connect(name, server, null);
     this.#shared.set(name, known);
     return known;
   }
 
-  #connect(name: string, server: McpServer): McpConnection {
+  #connect(name: string, server: McpServer, sandbox: Sandbox | null): McpConnection {
     const { variable, now, onTrouble, pauseMs } = this.#options;
+    const onStderr = (chunk: Uint8Array) => onTrouble(name, stderrText(chunk));
     return new McpConnection({
       name,
-      open: () => openTransport(server, variable, (chunk) => onTrouble(name, stderrText(chunk))),
+      open: () => openTransport(server, { variable, sandbox }, onStderr),
       startTimeoutMs: server.startTimeoutMs,
       now,
       onTrouble: (error) => onTrouble(name, error),
