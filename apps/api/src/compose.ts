@@ -1,12 +1,18 @@
 /** The only file that constructs adapters: database, queue, sockets, proxy. Everything else gets them as arguments. */
 import type { Server } from "node:http";
+import { join } from "node:path";
+import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
+import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import { forgetOldKeys } from "@rolldeck/db/auth/idempotency-keys";
 import { createPool } from "@rolldeck/db/connect";
 import { createPrisma, type PrismaClient } from "@rolldeck/db/prisma";
+import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import { readEvents } from "@rolldeck/db/reads/read-events";
 import { connectQueue, type QueueConnection } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
-import { attachSockets, type Sockets } from "@rolldeck/realtime/server/attach-sockets";
+import { type AttachOptions, attachSockets, type Sockets } from "@rolldeck/realtime/server/attach-sockets";
+import type { ShellLimits } from "@rolldeck/realtime/server/shell-host";
+import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
 import { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import { tasks } from "@rolldeck/tasks/registry";
 import type { Pool } from "pg";
@@ -27,6 +33,7 @@ import { createSandboxServices } from "./services/sandbox-services.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
 import type { Services } from "./services.ts";
+import { createShells } from "./shell/create-shells.ts";
 
 export interface Api {
   readonly server: Server;
@@ -38,7 +45,13 @@ export interface Api {
 
 const forgetMs = 3_600_000;
 
-export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
+/** What a test puts in the place of the real thing. */
+export interface ApiParts {
+  readonly runtime?: (name: SandboxRuntimeName) => Promise<SandboxRuntime>;
+  readonly shellLimits?: Partial<ShellLimits>;
+}
+
+export async function compose(settings: ApiSettings, log: Log, parts: ApiParts = {}): Promise<Api> {
   const onError = (error: unknown) => log.warn(errorFacts(error), "background error");
   const pool = createPool(settings.databaseUrl, { applicationName: "rolldeck-api", max: 16, onIdleError: onError });
   const prisma = createPrisma(pool);
@@ -48,7 +61,10 @@ export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
   const trusted = new TrustedOrigin(settings.allowedHosts, settings.host);
   const bound = { port: settings.port };
   const identify = createIdentify({ db: pool, prisma, ownerToken, cookieName: () => cookieName(bound.port) });
-  const sockets = openSockets({ settings, pool, trusted, identify, onError });
+  const runtimes = openRuntimes(settings, pool, log);
+  const runtime = parts.runtime ?? runtimes.get;
+  const shells = { host: createShells({ pool, identify, runtime, onError }), limits: parts.shellLimits };
+  const sockets = openSockets({ settings, pool, trusted, identify, shells, onError });
   const proxy = new WebProxy(settings.webUrl);
   const services = createServices({ settings, pool, prisma, queue, producer, sockets, log });
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
@@ -68,6 +84,7 @@ export async function compose(settings: ApiSettings, log: Log): Promise<Api> {
         await sockets.close();
         proxy.close();
       });
+      await runtimes.disconnect();
       await producer.close();
       await queue.close();
       await prisma.$disconnect();
@@ -104,16 +121,43 @@ function openSockets(parts: {
   readonly pool: Pool;
   readonly trusted: TrustedOrigin;
   readonly identify: Identify;
+  readonly shells: AttachOptions["shells"];
   readonly onError: (error: unknown) => void;
 }): Sockets {
-  const { pool, trusted, identify, onError } = parts;
+  const { pool, trusted, identify, shells, onError } = parts;
   return attachSockets({
     connectionString: parts.settings.databaseUrl,
     readEvents: (runId, after, limit) => readEvents(pool, runId, after, limit),
     allowRequest: (request) => trusted.hostAllowed(request) && trusted.originAllowed(request),
     authorise: async (request, token) => (await identify(request, token)) !== null,
+    shells,
     onError,
   });
+}
+
+/** Made when the first shell is asked for: most servers never need them. */
+function openRuntimes(settings: ApiSettings, pool: Pool, log: Log) {
+  let made: Promise<SandboxRuntimes> | null = null;
+  const make = async () =>
+    new SandboxRuntimes({
+      settings: settings.sandboxes,
+      deployment: await readDeployment(pool),
+      stateFolder: join(settings.dataFolder, "sandboxes"),
+      onTrouble: (message, error) => log.warn(errorFacts(error), message),
+    });
+  return {
+    get: async (name: SandboxRuntimeName): Promise<SandboxRuntime> => {
+      made ??= make();
+      // A database that was away once must not close the way for good.
+      made.catch(() => {
+        made = null;
+      });
+      return (await made).get(name);
+    },
+    disconnect: async () => {
+      await (await made?.catch(() => null))?.disconnect();
+    },
+  };
 }
 
 function createServices(parts: {

@@ -5,6 +5,7 @@ import { endpointNames, namesJudge } from "@rolldeck/backends/endpoints/read-end
 import type { Catalogue } from "@rolldeck/contracts/api/system";
 import { InputError } from "@rolldeck/contracts/errors";
 import { type McpServerList, parseMcpServers } from "@rolldeck/contracts/mcp-servers";
+import { parseSandboxSettings, type SandboxSettings } from "@rolldeck/sandbox/settings";
 import { z } from "zod";
 
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -51,6 +52,8 @@ export interface ApiSettings {
   readonly servers: Catalogue["servers"];
   /** Whether one of them is a model that judges answers. */
   readonly hasJudge: boolean;
+  /** Where sandboxes are that people look into. */
+  readonly sandboxes: SandboxSettings;
   readonly allowedHosts: readonly string[];
   readonly logLevel: z.infer<typeof ApiEnv>["ROLLDECK_LOG_LEVEL"];
 }
@@ -76,6 +79,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     mcpServers: parsed.ROLLDECK_MCP_SERVERS ? readMcpServers(resolve(parsed.ROLLDECK_MCP_SERVERS)) : {},
     servers: endpoints === null ? [] : [...endpointNames(endpoints)],
     hasJudge: endpoints !== null && namesJudge(endpoints),
+    sandboxes: parseSandboxSettings(env, process.cwd()),
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,
   };

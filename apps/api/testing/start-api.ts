@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestDatabase, type TestDatabase } from "@rolldeck/db/testing/postgres";
-import { compose } from "../src/compose.ts";
+import { type ApiParts, compose } from "../src/compose.ts";
 import { type ApiSettings, readSettings } from "../src/env.ts";
 import { createLog, type Log } from "../src/log.ts";
 import { ownerTokenFile } from "../src/owner-token.ts";
@@ -27,6 +27,7 @@ export interface TestApi {
 export async function startTestApi(
   options: Partial<ApiSettings> = {},
   log: Log = createLog("silent"),
+  parts: ApiParts = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
   const dataFolder = await mkdtemp(join(tmpdir(), "rolldeck-api-"));
@@ -39,7 +40,7 @@ export async function startTestApi(
     }),
     ...options,
   };
-  let api = await compose(settings, log);
+  let api = await compose(settings, log, parts);
   const { url, port } = await api.listen();
   const ownerToken = (await readFile(ownerTokenFile(dataFolder), "utf8")).trim();
   return {
@@ -56,11 +57,11 @@ export async function startTestApi(
       }),
     async restart() {
       await api.close();
-      api = await compose({ ...settings, port }, log);
+      api = await compose({ ...settings, port }, log, parts);
       await api.listen();
     },
     async sibling() {
-      const other = await compose({ ...settings, port: 0 }, log);
+      const other = await compose({ ...settings, port: 0 }, log, parts);
       const bound = await other.listen();
       return { port: bound.port, close: () => other.close() };
     },

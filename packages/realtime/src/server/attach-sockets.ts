@@ -9,6 +9,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import { type ClientToServer, type ServerToClient, socketPath } from "@rolldeck/contracts/wire/socket";
 import { Server } from "socket.io";
+import { type AttachShellsOptions, attachShells } from "./attach-shells.ts";
 import { ChangedRuns } from "./changed-runs.ts";
 import { EventTail, type ReadEvents } from "./event-tail.ts";
 import { listenEvents } from "./listen-events.ts";
@@ -26,6 +27,8 @@ export interface AttachOptions {
   /** Look at every followed run this often even without a notice, ms. */
   readonly sweepMs?: number;
   readonly reauthoriseMs?: number;
+  /** Who opens shells in sandboxes, and how many; absent: nobody can. */
+  readonly shells?: Pick<AttachShellsOptions, "host" | "limits">;
 }
 
 export interface Sockets {
@@ -52,10 +55,15 @@ export function attachSockets(options: AttachOptions): Sockets {
     onError: options.onError,
   });
   const sweep = setInterval(() => tail.lookAgain(), options.sweepMs ?? 3_000);
-  const { readEvents, onError, reauthoriseMs } = options;
+  const { readEvents, onError, reauthoriseMs, shells } = options;
   const authorised = (socket: RunSocket) => options.authorise(socket.request, tokenOf(socket));
   io.use((socket, next) => admit(authorised(socket), next, onError));
   io.on("connection", (socket) => new SocketSession(socket, { tail, readEvents, authorised, onError, reauthoriseMs }));
+  const caller = (socket: Pick<RunSocket, "request" | "handshake">) => ({
+    request: socket.request,
+    token: tokenOf(socket),
+  });
+  const endShells = shells ? attachShells(io, { ...shells, caller, onError }) : async () => undefined;
 
   return {
     handleRequest: (request, response) => void io.engine.handleRequest(withQuery(request), response),
@@ -65,6 +73,7 @@ export function attachSockets(options: AttachOptions): Sockets {
     async close() {
       clearInterval(sweep);
       changed.close();
+      await endShells();
       await Promise.all([listener.close(), io.close()]);
     },
   };
@@ -89,7 +98,7 @@ const withQuery = (request: IncomingMessage) =>
     _query: Object.fromEntries(new URLSearchParams((request.url ?? "").split("?").slice(1).join("?"))),
   });
 
-function tokenOf(socket: RunSocket): string | null {
+function tokenOf(socket: Pick<RunSocket, "handshake">): string | null {
   const token: unknown = socket.handshake.auth.token;
   return typeof token === "string" ? token : null;
 }
