@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "./commands/error-text.ts";
 import { addRunCommands } from "./commands/run-commands.ts";
 import { addServerCommands } from "./commands/server-commands.ts";
+import { addTaskBuild } from "./commands/task-build.ts";
 import { startCommand } from "./start/options.ts";
 
 /** Runs one command line; failures print one message and set the exit code (1 failed, 2 wrong usage). */
@@ -19,6 +20,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   );
   addRunCommands(program);
   addServerCommands(program);
+  addTaskBuild(program.command("task").description("Sets of tasks with sandboxes, built and checked here"));
   for (const command of program.commands) command.exitOverride();
   try {
     await program.parseAsync([...argv], { from: "user" });

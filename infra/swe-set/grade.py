@@ -1,0 +1,61 @@
+"""Reads a log of test output and writes the reward: 1 when every listed test is as its list wants it, else 0.
+
+Usage: grade.py LOG EXPECTED REWARD. EXPECTED holds {"log": "pytest" | "django", "failToPass": [...], "passToPass": [...]}.
+Without both markers in the log there is no result: nothing is written and the exit code is 2, which is no reward of 0.
+"""
+
+import json
+import re
+import sys
+
+START = ">>>>> Start Test Output"
+END = ">>>>> End Test Output"
+
+# A line of pytest's summary (-rA) begins with the status.
+PYTEST = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S+)")
+# A line of unittest (-v 2) ends with it.
+DJANGO = re.compile(r"(.+) \.\.\. (ok|OK|FAIL|ERROR|skipped.*|expected failure|unexpected success)$")
+WORDS = {"ok": "PASSED", "OK": "PASSED", "FAIL": "FAILED", "ERROR": "ERROR", "expected failure": "XFAIL"}
+
+
+def pytest_statuses(lines):
+    statuses = {}
+    for line in lines:
+        match = PYTEST.match(line)
+        if match:
+            statuses[match[2]] = match[1]
+    return statuses
+
+
+def django_statuses(lines):
+    statuses = {}
+    for line in lines:
+        match = DJANGO.match(line.strip())
+        if match:
+            word = match[2]
+            statuses[match[1]] = "SKIPPED" if word.startswith("skipped") else WORDS.get(word, "FAILED")
+    return statuses
+
+
+def main(log_path, expected_path, reward_path):
+    with open(log_path, encoding="utf-8", errors="replace") as file:
+        log = file.read()
+    with open(expected_path, encoding="utf-8") as file:
+        expected = json.load(file)
+    start, end = log.find(START), log.rfind(END)
+    if start < 0 or end < start:
+        print("the tests did not run to their end", file=sys.stderr)
+        return 2
+    lines = log[start:end].splitlines()
+    statuses = (django_statuses if expected["log"] == "django" else pytest_statuses)(lines)
+    good = [name for name in expected["failToPass"] if statuses.get(name) in ("PASSED", "XFAIL")]
+    kept = [name for name in expected["passToPass"] if statuses.get(name) in ("PASSED", "XFAIL", "SKIPPED")]
+    resolved = len(good) == len(expected["failToPass"]) and len(kept) == len(expected["passToPass"])
+    result = {"reward": int(resolved), "fail_to_pass": len(good), "pass_to_pass": len(kept)}
+    with open(reward_path, "w", encoding="utf-8") as file:
+        json.dump(result, file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

@@ -1,0 +1,54 @@
+/**
+ * The script that grades a repository: upstream's test files are the commit's, the test patch goes in, the tests run between the
+ * markers that readers of such logs look for. Everything it prints is on standard output.
+ */
+import type { PreparedTask } from "./prepare-task.ts";
+
+export const repositoryFolder = "/testbed";
+
+/** One shell word. */
+export const quoted = (text: string): string =>
+  /^[\w./+@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+type Gradable = Pick<PreparedTask, "baseCommit" | "testPatch" | "testFiles"> & {
+  readonly entry: Pick<PreparedTask["entry"], "test">;
+};
+
+/** Lines that make the test files what the commit has. */
+export function restoreTests({ baseCommit, testFiles }: Gradable): string[] {
+  const lines: string[] = [];
+  const { present, added } = testFiles;
+  if (present.length > 0) lines.push(`git checkout --quiet ${baseCommit} -- ${present.map(quoted).join(" ")}`);
+  if (added.length > 0) lines.push(`rm -rf -- ${added.map(quoted).join(" ")}`);
+  return lines;
+}
+
+export function evalScript(task: Gradable): string {
+  const end = hereDocumentEnd(task.testPatch);
+  return [
+    "#!/bin/bash",
+    "set -uo pipefail",
+    "export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1",
+    `cd ${repositoryFolder} || exit 2`,
+    ...restoreTests(task),
+    `git apply --whitespace=nowarn - <<'${end}' || { echo '>>>>> Tests Errored'; exit 2; }`,
+    // A patch ends with a line end of its own.
+    task.testPatch.replace(/\n$/, ""),
+    end,
+    "echo '>>>>> Start Test Output'",
+    `( ${task.entry.test} ) 2>&1`,
+    "test_exit_code=$?",
+    "echo '>>>>> End Test Output'",
+    `echo ">>>>> Test Exit Code: $test_exit_code"`,
+    ...restoreTests(task),
+    "",
+  ].join("\n");
+}
+
+/** A word that is no line of the text. */
+function hereDocumentEnd(text: string): string {
+  const lines = new Set(text.split("\n"));
+  let word = "END_OF_TEST_PATCH";
+  while (lines.has(word)) word += "_";
+  return word;
+}
