@@ -1,0 +1,215 @@
+/** What a host does for the gateway: the methods of the protocol over its runtime. Caps are applied here, before the wire. */
+import type { Sandbox, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
+import { collect, type Handlers } from "../remote/call.ts";
+import { sendResult } from "../remote/kept-output.ts";
+import { maxFileBytes, type Params, type Result } from "../remote/methods.ts";
+import { ResizeNote, type SpawnNote } from "../remote/remote-process.ts";
+import type { Stream } from "../remote/stream.ts";
+import { gone, refused } from "../remote/wire-error.ts";
+import type { WireImage, WireSpec } from "../remote/wire-spec.ts";
+import type { ContextFolders } from "./context-folders.ts";
+import type { HeldSandboxes } from "./held-sandboxes.ts";
+
+export interface HostScene {
+  readonly runtime: SandboxRuntime;
+  readonly held: HeldSandboxes;
+  readonly contexts: ContextFolders;
+  /** Milliseconds of the wall clock. */
+  readonly nowMs: () => number;
+}
+
+/** Whether a warm sandbox still runs commands. */
+const livenessMs = 5_000;
+
+export function hostMethods(scene: HostScene): Handlers {
+  return { ...lifeMethods(scene), ...actMethods(scene), ...fileMethods(scene), ...imageMethods(scene) };
+}
+
+function lifeMethods({ runtime, held, contexts, nowMs }: HostScene): Handlers {
+  return {
+    open: async ({ spec }, stream) => {
+      const sandbox = await runtime.open(await localSpec(spec, contexts), stream.over);
+      held.opened(spec.id, sandbox, spec);
+      if (stream.over.aborted) await closeNow(runtime, spec.id);
+      return attachedOf(sandbox);
+    },
+    take: async ({ warm, spec }, stream) => {
+      const sandbox = await runtime.attach(warm, stream.over);
+      await checkAlive(sandbox, stream.over);
+      await held.take(warm, spec, nowMs());
+      try {
+        if (!(await runtime.renew([warm], spec.leaseMs, stream.over)).has(warm)) throw gone(warm, "its lease ended");
+      } catch (error) {
+        await held.forget(spec.id);
+        throw error;
+      }
+      held.opened(spec.id, sandbox, spec);
+      return attachedOf(sandbox);
+    },
+    // Asked anew, so that one that ended is not told from memory.
+    attach: async ({ sandbox }) => {
+      held.forgetAttached(sandbox);
+      return attachedOf(await held.sandbox(sandbox));
+    },
+    renew: async ({ sandboxes, leaseMs }, stream) => {
+      const inner = new Map(sandboxes.map((id) => [held.inner(id), id]));
+      const renewed = await runtime.renew([...inner.keys()], leaseMs, stream.over);
+      return { sandboxes: [...renewed].map((id) => inner.get(id) ?? id) };
+    },
+    close: async ({ sandbox }) => {
+      // Not the stream's signal: what is being closed is closed, whoever waits.
+      await closeNow(runtime, held.inner(sandbox));
+      await held.forget(sandbox);
+      return {};
+    },
+    held: async (_params, stream) => ({ sandboxes: await held.list(stream.over) }),
+  };
+}
+
+const closeLimitMs = 60_000;
+const closeNow = (runtime: SandboxRuntime, inner: string): Promise<void> =>
+  runtime.close(inner, AbortSignal.timeout(closeLimitMs));
+
+function actMethods({ held }: HostScene): Handlers {
+  const using = usingOf(held);
+  return {
+    exec: ({ sandbox, stdin, ...request }, stream) =>
+      using(sandbox, async (box) => {
+        const input = stdin ? { stdin: await collect(stream.reader(0), maxFileBytes) } : {};
+        return await sendResult(stream, await box.exec({ ...request, ...input }, stream.over));
+      }),
+    spawn: ({ sandbox, ...request }, stream) => using(sandbox, (box) => spawn(box, request, stream)),
+    killAll: ({ sandbox, user }, stream) =>
+      using(sandbox, async (box) => {
+        await box.killAll(stream.over, user);
+        return {};
+      }),
+    snapshot: ({ sandbox }, stream) =>
+      using(sandbox, async (box) => {
+        if (box.snapshot === undefined) throw refused(`${box.runtime} sandboxes can't be kept as an image`);
+        return { image: await box.snapshot(stream.over) };
+      }),
+    reset: ({ sandbox }, stream) =>
+      using(sandbox, async (box) => {
+        if (box.reset === undefined) throw refused(`${box.runtime} sandboxes can't be reset`);
+        await box.reset(stream.over);
+        return {};
+      }),
+  };
+}
+
+async function spawn(
+  box: Sandbox,
+  request: Omit<Params<"spawn">, "sandbox">,
+  stream: Stream,
+): Promise<Result<"spawn">> {
+  const process = await box.spawn(request, stream.over);
+  stream.over.addEventListener("abort", () => void process.close(), { once: true });
+  if (stream.over.aborted) await process.close();
+  const say = (note: SpawnNote): void => stream.note(note);
+  stream.onNote((body) => {
+    const asked = ResizeNote.safeParse(body);
+    // One that ended meanwhile has no size.
+    if (asked.success) process.resize?.(asked.data.columns, asked.data.rows).catch(() => undefined);
+  });
+  say({ what: "started" });
+  const pump = async (from: AsyncIterable<Uint8Array>, channel: 1 | 2): Promise<void> => {
+    for await (const chunk of from) await stream.write(channel, chunk);
+    stream.end(channel);
+  };
+  const feed = async (): Promise<void> => {
+    for await (const chunk of stream.reader(0)) await process.write(chunk);
+    if (!stream.over.aborted) await process.endStdin();
+  };
+  // A command may end, or close its stdin, before it has read everything.
+  feed().catch(() => undefined);
+  const exited = process.wait().then(({ exitCode }) => say({ what: "exited", exitCode }));
+  try {
+    await Promise.all([exited, pump(process.stdout, 1), pump(process.stderr, 2)]);
+  } finally {
+    await process.close();
+  }
+  return {};
+}
+
+function fileMethods({ held }: HostScene): Handlers {
+  const using = usingOf(held);
+  return {
+    readFile: ({ sandbox, path, maxBytes }, stream) =>
+      using(sandbox, async (box) => {
+        await stream.write(1, await box.readFile(path, { maxBytes }, stream.over));
+        return {};
+      }),
+    writeFile: ({ sandbox, path, bytes, ...options }, stream) =>
+      using(sandbox, async (box) => {
+        const content = await collect(stream.reader(0), bytes);
+        if (content.length !== bytes) throw refused(`${content.length} of the ${bytes} bytes that were told`);
+        await box.writeFile(path, content, options, stream.over);
+        return {};
+      }),
+    putArchive: ({ sandbox, path, user }, stream) =>
+      using(sandbox, async (box) => {
+        await box.putArchive(path, stream.reader(0), { user }, stream.over);
+        return {};
+      }),
+    getArchive: ({ sandbox, path, maxBytes }, stream) =>
+      using(sandbox, async (box) => {
+        await stream.write(1, await box.getArchive(path, { maxBytes }, stream.over));
+        return {};
+      }),
+  };
+}
+
+function imageMethods({ runtime, contexts }: HostScene): Handlers {
+  return {
+    prepare: async ({ image }, stream) => {
+      await runtime.prepare?.(await localImage(image, contexts), (message) => stream.note(message), stream.over);
+      return {};
+    },
+    hasContext: async ({ hash }) => ({ has: (await contexts.find(hash)) !== null }),
+    putContext: async ({ hash, bytes }, stream) => {
+      await contexts.put(hash, bytes, stream.reader(0));
+      return {};
+    },
+  };
+}
+
+const usingOf =
+  (held: HeldSandboxes) =>
+  async <T>(id: string, act: (sandbox: Sandbox) => Promise<T>): Promise<T> => {
+    try {
+      return await act(await held.sandbox(id));
+    } catch (error) {
+      held.forgetIfGone(id, error);
+      throw error;
+    }
+  };
+
+const attachedOf = (sandbox: Sandbox): Result<"attach"> => ({
+  workdir: sandbox.workdir,
+  can: (["snapshot", "reset"] as const).filter((feature) => sandbox[feature] !== undefined),
+});
+
+/** An image without a shell answers nothing to this, which is no sign of death. */
+async function checkAlive(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  const { timedOut } = await sandbox.exec({ command: ["sh", "-c", ":"], timeoutMs: livenessMs }, signal);
+  if (timedOut) throw gone(sandbox.id, "it runs no commands any more");
+}
+
+async function localSpec(spec: WireSpec, contexts: ContextFolders): Promise<SandboxSpec> {
+  return {
+    ...spec,
+    image: spec.image === null ? null : await localImage(spec.image, contexts),
+    services: await Promise.all(
+      spec.services.map(async (service) => ({ ...service, image: await localImage(service.image, contexts) })),
+    ),
+    mounts: [],
+  };
+}
+
+async function localImage(image: WireImage, contexts: ContextFolders) {
+  if (image.kind === "name") return image;
+  const context = await contexts.find(image.hash);
+  if (context === null) throw refused(`build context ${image.hash} has not been sent`);
+  return { kind: "build", context, dockerfile: image.dockerfile, timeoutMs: image.timeoutMs } as const;
+}

@@ -1,0 +1,147 @@
+/**
+ * One WebSocket connection that carries many streams. One side opens streams (the client to the gateway, the gateway to a host), the
+ * other serves them. Invariants: a connection that says nothing for `silenceMs` is dead; when it ends, every stream on it hears so
+ * once; frames of a stream that is over are dropped.
+ */
+import type { RawData, WebSocket } from "ws";
+import { decodeFrame, encodeFrame, type Header, ProtocolError, type StreamHeader } from "./frames.ts";
+import { unavailable } from "./wire-error.ts";
+
+/** Takes the frames of one stream. */
+export interface StreamSink {
+  onFrame(header: StreamHeader, payload: Uint8Array): void;
+  /** The connection ended first. */
+  onLost(error: Error): void;
+}
+
+export interface LinkEvents {
+  /** A stream was opened by the other side; absent: that is against the protocol. */
+  onStream?(header: Extract<Header, { k: "open" }>, link: Link): StreamSink;
+  /** Any frame that belongs to no stream. */
+  onGreeting(header: Header): void;
+  /** Once. */
+  onEnd(error: Error): void;
+}
+
+const pingEveryMs = 5_000;
+const silenceMs = 15_000;
+/** Streams the other side may have open at once. */
+const maxServedStreams = 4096;
+/** Backstop: credit bounds what is on its way, this what a peer that reads nothing can make of small frames. */
+const maxBufferedBytes = 512 * 1024 * 1024;
+
+export class Link {
+  readonly #socket: WebSocket;
+  readonly #events: LinkEvents;
+  readonly #sinks = new Map<number, StreamSink>();
+  readonly #heartbeat: NodeJS.Timeout;
+  #heardAt = performance.now();
+  #lastId = 0;
+  #ended: Error | null = null;
+
+  /** Of a socket that is open. */
+  constructor(socket: WebSocket, events: LinkEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    socket.binaryType = "nodebuffer";
+    socket.on("message", (data, isBinary) => this.#onMessage(data, isBinary));
+    for (const event of ["ping", "pong"] as const) {
+      socket.on(event, () => {
+        this.#heardAt = performance.now();
+      });
+    }
+    socket.on("close", (code, reason) => this.#end(unavailable(`connection closed (${code} ${reason})`.trim())));
+    socket.on("error", (error) => this.#end(unavailable(`connection failed: ${error.message}`, error)));
+    this.#heartbeat = setInterval(() => this.#beat(), pingEveryMs);
+    this.#heartbeat.unref();
+  }
+
+  get ended(): Error | null {
+    return this.#ended;
+  }
+  get openStreams(): number {
+    return this.#sinks.size;
+  }
+
+  /** A new stream's id; frames for it go to the sink until `forget`. @throws when the connection has ended */
+  begin(sink: StreamSink): number {
+    if (this.#ended !== null) throw this.#ended;
+    do {
+      this.#lastId = this.#lastId >= 2 ** 31 - 1 ? 1 : this.#lastId + 1;
+    } while (this.#sinks.has(this.#lastId));
+    this.#sinks.set(this.#lastId, sink);
+    return this.#lastId;
+  }
+
+  forget(id: number): void {
+    this.#sinks.delete(id);
+  }
+
+  /** Dropped silently when the connection has ended: the sinks have heard. @throws ProtocolError for too large a frame */
+  send(header: Header, payload?: Uint8Array): void {
+    if (this.#ended !== null) return;
+    const message = encodeFrame(header, payload);
+    if (this.#socket.bufferedAmount > maxBufferedBytes) this.#fail("the other side does not read");
+    else this.#socket.send(message);
+  }
+
+  /** Ends the connection on purpose. */
+  close(reason: string): void {
+    this.send({ k: "bye", reason: reason.slice(0, 1000) });
+    this.#socket.close(1000);
+    this.#end(unavailable(reason));
+    // One that does not answer the close is cut.
+    setTimeout(() => this.#socket.terminate(), 1_000).unref();
+  }
+
+  #onMessage(data: RawData, isBinary: boolean): void {
+    this.#heardAt = performance.now();
+    if (this.#ended !== null) return;
+    try {
+      if (!isBinary || !Buffer.isBuffer(data)) throw new ProtocolError("a message that is not binary");
+      const { header, payload } = decodeFrame(data);
+      if (!("s" in header)) this.#events.onGreeting(header);
+      else if (header.k === "open") this.#begin(header);
+      else this.#sinks.get(header.s)?.onFrame(header, payload);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#fail(`protocol error: ${error.message}`);
+    }
+  }
+
+  #begin(header: Extract<Header, { k: "open" }>): void {
+    if (this.#events.onStream === undefined) throw new ProtocolError("only the other side opens streams");
+    if (this.#sinks.has(header.s)) throw new ProtocolError(`stream ${header.s} is open already`);
+    if (this.#sinks.size >= maxServedStreams) throw new ProtocolError(`more than ${maxServedStreams} streams`);
+    // Set before it is served: what serves it may end it at once.
+    const waiting: StreamSink = { onFrame: () => undefined, onLost: () => undefined };
+    this.#sinks.set(header.s, waiting);
+    const sink = this.#events.onStream(header, this);
+    if (this.#sinks.get(header.s) === waiting) this.#sinks.set(header.s, sink);
+  }
+
+  #beat(): void {
+    if (performance.now() - this.#heardAt > silenceMs) this.#fail("the other side is silent");
+    else this.#socket.ping();
+  }
+
+  #fail(reason: string): void {
+    try {
+      this.#socket.send(encodeFrame({ k: "bye", reason: reason.slice(0, 1000) }));
+    } catch {
+      // The reason is a courtesy; the connection ends either way.
+    }
+    this.#socket.close(1002);
+    setTimeout(() => this.#socket.terminate(), 200).unref();
+    this.#end(unavailable(reason));
+  }
+
+  #end(error: Error): void {
+    if (this.#ended !== null) return;
+    this.#ended = error;
+    clearInterval(this.#heartbeat);
+    for (const sink of [...this.#sinks.values()]) sink.onLost(error);
+    this.#sinks.clear();
+    this.#events.onEnd(error);
+  }
+}

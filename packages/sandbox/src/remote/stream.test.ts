@@ -1,0 +1,171 @@
+/** Two links over a real socket pair: what streams promise. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { collect } from "./call.ts";
+import { encodeFrame } from "./frames.ts";
+import { Link, type LinkEvents } from "./link.ts";
+import { Stream } from "./stream.ts";
+
+let http: Server;
+let sockets: WebSocketServer;
+let caller: Link;
+let server: Link;
+let raw: WebSocket;
+let served: Stream[];
+let ends: string[];
+
+beforeEach(async () => {
+  served = [];
+  // Of this test's links alone: those of the one before may end late.
+  const heard: string[] = [];
+  ends = heard;
+  http = createServer();
+  sockets = new WebSocketServer({ server: http });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const accepted = new Promise<WebSocket>((resolve) => sockets.once("connection", resolve));
+  const { port } = http.address() as AddressInfo;
+  raw = new WebSocket(`ws://127.0.0.1:${port}`);
+  await new Promise((resolve) => raw.once("open", resolve));
+  const events = (name: string, onStream?: LinkEvents["onStream"]): LinkEvents => ({
+    onStream,
+    onGreeting: () => undefined,
+    onEnd: (error) => heard.push(`${name}: ${error.message}`),
+  });
+  caller = new Link(raw, events("caller"));
+  server = new Link(
+    await accepted,
+    events("server", ({ s }, link) => {
+      const stream = new Stream(link, s);
+      served.push(stream);
+      return stream;
+    }),
+  );
+});
+
+afterEach(() => {
+  raw.terminate();
+  sockets.close();
+  http.close();
+  http.closeAllConnections();
+});
+
+const until = async (met: () => boolean): Promise<void> => {
+  while (!met()) await nextTurn();
+};
+async function pair(): Promise<{ mine: Stream; theirs: Stream }> {
+  const mine = Stream.open(caller, "exec", {});
+  const before = served.length;
+  await until(() => served.length > before);
+  const theirs = served[before];
+  if (theirs === undefined) throw new Error("no stream came");
+  return { mine, theirs };
+}
+
+describe("a stream", () => {
+  it("carries megabytes both ways at once, exact and in order", async () => {
+    const { mine, theirs } = await pair();
+    const sent = Buffer.alloc(5_000_000);
+    for (let i = 0; i < sent.length; i += 1) sent[i] = (i * 31) % 251;
+    const echo = (async () => {
+      for await (const chunk of theirs.reader(0)) await theirs.write(1, chunk);
+      theirs.end(1);
+    })();
+    const back = collect(mine.reader(1), sent.length);
+    await mine.write(0, sent);
+    mine.end(0);
+    expect(Buffer.compare(await back, sent)).toBe(0);
+    await echo;
+    theirs.finish({ fine: true });
+    expect(await mine.outcome).toEqual({ fine: true });
+    expect([caller.openStreams, server.openStreams]).toEqual([0, 0]);
+  });
+
+  it("makes a sender wait that nobody reads, and lets it go on when somebody does", async () => {
+    const { mine, theirs } = await pair();
+    let sentBytes = 0;
+    const chunk = Buffer.alloc(16 * 1024);
+    const sending = (async () => {
+      for (let i = 0; i < 200; i += 1) {
+        await theirs.write(1, chunk);
+        sentBytes += chunk.length;
+      }
+      theirs.finish({});
+    })();
+    // A second stream gets through, again and again, while the first is stuck.
+    for (let i = 0; i < 20; i += 1) {
+      const other = await pair();
+      other.theirs.finish(i);
+      expect(await other.mine.outcome).toBe(i);
+    }
+    expect(sentBytes).toBeLessThanOrEqual(64 * 1024);
+    expect((await collect(mine.reader(1), 10_000_000)).length).toBe(200 * chunk.length);
+    await sending;
+  });
+
+  it("gives what came before the outcome to a reader that comes late", async () => {
+    const { mine, theirs } = await pair();
+    await theirs.write(1, Buffer.from("early"));
+    theirs.note("a word");
+    theirs.finish(1);
+    await mine.outcome;
+    expect(Buffer.from(await collect(mine.reader(1), 100)).toString()).toBe("early");
+    const notes: unknown[] = [];
+    mine.onNote((body) => notes.push(body));
+    expect(notes).toEqual(["a word"]);
+  });
+
+  it("brings errors of their kind", async () => {
+    const { mine, theirs } = await pair();
+    theirs.fail(new BoundaryError("sandbox", "full", "no room", { retryable: true, retryAfterMs: 5 }));
+    await expect(mine.outcome).rejects.toMatchObject({
+      code: "full",
+      retryable: true,
+      retryAfterMs: 5,
+      message: "no room",
+    });
+    await expect(collect(mine.reader(1), 10)).rejects.toThrow("no room");
+  });
+
+  it("tells the server when the caller lets go", async () => {
+    const { mine, theirs } = await pair();
+    const stuck = theirs.write(1, Buffer.alloc(1_000_000));
+    mine.cancel(new Error("enough"));
+    await expect(mine.outcome).rejects.toThrow("enough");
+    await expect(stuck).rejects.toThrow("the caller let go");
+    expect(theirs.over.aborted).toBe(true);
+    theirs.finish("nobody hears this");
+    const next = await pair();
+    next.theirs.finish("fine");
+    expect(await next.mine.outcome).toBe("fine");
+  });
+
+  it("ends on both sides with the connection, once", async () => {
+    const { mine, theirs } = await pair();
+    const reading = collect(theirs.reader(0), 100);
+    raw.terminate();
+    await expect(mine.outcome).rejects.toMatchObject({ code: "unavailable", retryable: true });
+    await expect(reading).rejects.toMatchObject({ code: "unavailable" });
+    await until(() => ends.length === 2);
+    expect(() => Stream.open(caller, "exec", {})).toThrow(BoundaryError);
+  });
+});
+
+describe("a connection", () => {
+  it.each([
+    [
+      "more data than was granted",
+      (s: number) => Array.from({ length: 2 }, () => encodeFrame({ k: "data", s, c: 0 }, Buffer.alloc(64 * 1024))),
+    ],
+    ["a stream that is open already", (s: number) => [encodeFrame({ k: "open", s, method: "exec", params: {} })]],
+    ["what is no frame", () => [Buffer.from("hello")]],
+  ])("ends at %s", async (_what, frames) => {
+    const { mine } = await pair();
+    for (const frame of frames(mine.id)) raw.send(frame);
+    await expect(mine.outcome).rejects.toMatchObject({ code: "unavailable" });
+    await until(() => ends.some((end) => end.startsWith("server: protocol error")));
+  });
+});
