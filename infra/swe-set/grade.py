@@ -1,7 +1,8 @@
 """Reads a log of test output and writes the reward: 1 when every listed test is as its list wants it, else 0.
 
 Usage: grade.py LOG EXPECTED REWARD. EXPECTED holds {"log": "pytest" | "django", "failToPass": [...], "passToPass": [...]}.
-Without both markers in the log there is no result: nothing is written and the exit code is 2, which is no reward of 0.
+A log that is not that of a whole run has no result: nothing is written and the exit code is 2, which is no reward of 0. So has
+one that reports no failure although the tests' command says that there was one.
 """
 
 import json
@@ -10,6 +11,8 @@ import sys
 
 START = ">>>>> Start Test Output"
 END = ">>>>> End Test Output"
+BAD = ">>>>> Tests Errored"
+EXIT_CODE = re.compile(r">>>>> Test Exit Code:\s*(-?\d+)")
 
 # A line of pytest's summary (-rA) begins with the status.
 PYTEST = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S+)")
@@ -23,7 +26,9 @@ def pytest_statuses(lines):
     for line in lines:
         match = PYTEST.match(line)
         if match:
-            statuses[match[2]] = match[1]
+            # "SKIPPED [3] path:7: why" counts tests and names none.
+            if not re.fullmatch(r"\[\d+\]", match[2]):
+                statuses[match[2]] = match[1]
     return statuses
 
 
@@ -37,17 +42,25 @@ def django_statuses(lines):
     return statuses
 
 
+def read(log, parse):
+    start, end = log.find(START), log.rfind(END)
+    if BAD in log or start < 0 or end < start:
+        return None
+    statuses = parse(log[start:end].splitlines())
+    code = EXIT_CODE.search(log, end)
+    failed = any(status in ("FAILED", "ERROR") for status in statuses.values())
+    return None if code and code[1] != "0" and not failed else statuses
+
+
 def main(log_path, expected_path, reward_path):
     with open(log_path, encoding="utf-8", errors="replace") as file:
         log = file.read()
     with open(expected_path, encoding="utf-8") as file:
         expected = json.load(file)
-    start, end = log.find(START), log.rfind(END)
-    if start < 0 or end < start:
-        print("the tests did not run to their end", file=sys.stderr)
+    statuses = read(log, django_statuses if expected["log"] == "django" else pytest_statuses)
+    if not statuses:
+        print("the log is not that of a whole run", file=sys.stderr)
         return 2
-    lines = log[start:end].splitlines()
-    statuses = (django_statuses if expected["log"] == "django" else pytest_statuses)(lines)
     good = [name for name in expected["failToPass"] if statuses.get(name) in ("PASSED", "XFAIL")]
     kept = [name for name in expected["passToPass"] if statuses.get(name) in ("PASSED", "XFAIL", "SKIPPED")]
     resolved = len(good) == len(expected["failToPass"]) and len(kept) == len(expected["passToPass"])

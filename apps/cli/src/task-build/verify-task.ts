@@ -9,7 +9,8 @@ import { evalScript, repositoryFolder } from "@rolldeck/tasks/offline-set/eval-s
 import { type ExpectedTests, expectedTests, type TestRun } from "@rolldeck/tasks/offline-set/expected-tests";
 import type { HarborFile } from "@rolldeck/tasks/offline-set/harbor-files";
 import type { PreparedTask } from "@rolldeck/tasks/offline-set/prepare-task";
-import { readLog } from "@rolldeck/tasks/offline-set/read-log";
+import { logParsers } from "@rolldeck/tasks/swe/logs/log-parsers";
+import { readTestLog } from "@rolldeck/tasks/swe/logs/read-test-log";
 import { z } from "zod";
 
 export interface VerifiedTask {
@@ -40,10 +41,10 @@ export async function verifyTask(task: PreparedTask, scene: Scene): Promise<Veri
       const script = new TextEncoder().encode(evalScript(task));
       for (let run = 0; run < scene.runs; run += 1) {
         const { log, durationMs } = await runBash(sandbox, task, { stdin: script }, scene.signal);
-        const said = readLog(log, task.entry.log);
-        if (said === null || said.size === 0)
-          throw failed(task, `its tests said nothing that can be read: ${log.slice(-1500)}`);
-        runs[state].push(said);
+        const said = readTestLog(log, logParsers[task.entry.log], null);
+        if (said.kind !== "results")
+          throw failed(task, `its tests gave no results (${said.kind}): ${log.slice(-1500)}`);
+        runs[state].push(said.statuses);
         testMs = durationMs;
       }
     });

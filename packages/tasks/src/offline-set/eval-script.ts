@@ -16,10 +16,11 @@ type Gradable = Pick<PreparedTask, "baseCommit" | "testPatch" | "testFiles"> & {
 
 /** Lines that make the test files what the commit has. */
 export function restoreTests({ baseCommit, testFiles }: Gradable): string[] {
-  const lines: string[] = [];
   const { present, added } = testFiles;
-  if (present.length > 0) lines.push(`git checkout --quiet ${baseCommit} -- ${present.map(quoted).join(" ")}`);
-  if (added.length > 0) lines.push(`rm -rf -- ${added.map(quoted).join(" ")}`);
+  const words = (files: readonly string[]): string => files.map(quoted).join(" ");
+  // Whatever stands there in their place: a checkout does not replace a folder that is not empty.
+  const lines = [`rm -rf -- ${words([...present, ...added])}`];
+  if (present.length > 0) lines.push(`git checkout --quiet ${baseCommit} -- ${words(present)}`);
   return lines;
 }
 
