@@ -28,13 +28,14 @@ describe.each(Object.entries(themes))("%s", (_name, colours) => {
     if (!value) throw new Error(`no colour ${name}`);
     return value;
   };
-  test.each(["g7", "g8", "g9", "accent-text", "status-running", "status-done", "status-failed", "status-paused"])(
-    "%s reads as text on the page and on panels",
-    (name) => {
-      expect(contrast(of(name), of("g0"))).toBeGreaterThanOrEqual(4.5);
-      expect(contrast(of(name), of("g1"))).toBeGreaterThanOrEqual(4.5);
-    },
-  );
+  const ansi = Array.from({ length: 16 }, (_, index) => `ansi-${index}`);
+  test.each([
+    ...["g7", "g8", "g9", "accent-text", "status-running", "status-done", "status-failed", "status-paused"],
+    ...ansi,
+  ])("%s reads as text on the page and on panels", (name) => {
+    expect(contrast(of(name), of("g0"))).toBeGreaterThanOrEqual(4.5);
+    expect(contrast(of(name), of("g1"))).toBeGreaterThanOrEqual(4.5);
+  });
   test.each([
     ["status-failed", "failed-soft"],
     ["status-paused", "paused-soft"],

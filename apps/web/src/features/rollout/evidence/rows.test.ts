@@ -1,0 +1,52 @@
+import type { RolloutDetail } from "@rolldeck/contracts/api/rollouts";
+import type { SandboxInfo } from "@rolldeck/contracts/api/sandboxes";
+import { expect, it } from "vitest";
+import { logRows, readSandboxLog } from "./log-rows.ts";
+import { timingRows } from "./timing-rows.ts";
+
+const line = (subject: string, more: object = {}) =>
+  JSON.stringify({ atMs: 1, what: "exec", subject, durationMs: 2, exitCode: 0, bytes: 3, trouble: null, ...more });
+
+it("reads a log around what can't be read of it, and finds trouble in it", () => {
+  const log = readSandboxLog(
+    [line("ls"), "", '{"cut', line("make", { exitCode: 2 }), line("x", { trouble: "no room" }), "[1]"].join("\n"),
+  );
+  expect([log.lines.length, log.unreadable]).toEqual([3, 2]);
+  expect(logRows(log, true, "").map(({ subject }) => subject)).toEqual(["make", "x"]);
+  expect(logRows(log, false, "EXEC room").map(({ subject }) => subject)).toEqual(["x"]);
+});
+
+it("lays out each stage's wait and work with what its sandboxes were busy with", () => {
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+  const span = (stage: "init" | "run" | "evaluate", from: number, attempt = 1) => ({
+    ...{ stage, attempt, queuedAt: at(from), startedAt: at(from + 1), workerId: "w" },
+    endedAt: stage === "evaluate" ? null : at(from + 5),
+  });
+  const spans: RolloutDetail["spans"] = [span("init", 0), span("run", 5), span("evaluate", 10), span("init", 0, 2)];
+  const sandbox = (purpose: "agent" | "grade", phases: Record<string, number>, attempt = 1): SandboxInfo => ({
+    ...{ sandboxId: `sbx_${purpose}`, runId: "r", rolloutId: "o", attempt, purpose, runtime: "docker", image: null },
+    ...{ network: "none", state: "closed", inPlace: false, reason: null, keepUntil: null, phases },
+    ...{ createdAt: at(0), openedAt: at(1), closedAt: at(9) },
+  });
+  const rows = timingRows(
+    { attempt: 1, spans },
+    [
+      sandbox("agent", { open: 900, collect: 80 }),
+      sandbox("grade", { open: 700, other: 5 }),
+      sandbox("agent", { open: 1 }, 2),
+    ],
+    null,
+  );
+  expect(rows.map(({ label, stage, ms, ofMs }) => [label, stage, ms, ofMs])).toEqual([
+    ["init, waiting", "init", 1000, null],
+    ["init", "init", 4000, null],
+    ["open the sandbox", "init", 900, 4000],
+    ["run, waiting", "run", 1000, null],
+    ["run", "run", 4000, null],
+    ["collect what it left", "run", 80, 4000],
+    ["evaluate, waiting", "evaluate", 1000, null],
+    ["evaluate", "evaluate", null, null],
+    ["open the sandbox (grading)", "evaluate", 700, null],
+    ["other (grading)", "evaluate", 5, null],
+  ]);
+});
