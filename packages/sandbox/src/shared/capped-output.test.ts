@@ -15,7 +15,12 @@ describe("capped output", () => {
   it("keeps all of a stream one byte under the limit and at the limit", () => {
     for (const whole of ["123456789", "1234567890"]) {
       const result = collect(10, of(whole.slice(0, 3)), of(whole.slice(3)));
-      expect([text(result.head), result.gapBytes, result.tail.length, result.bytes]).toEqual([whole, 0, 0, whole.length]);
+      expect([text(result.head), result.gapBytes, result.tail.length, result.bytes]).toEqual([
+        whole,
+        0,
+        0,
+        whole.length,
+      ]);
     }
   });
 
