@@ -6,6 +6,7 @@ import type { JSX } from "react";
 import { Chip, type ChipTone } from "../../design/chip.tsx";
 import { join } from "../../design/join.ts";
 import { deviation, rewardColour } from "../../design/reward-colour.ts";
+import { visibleText } from "../../design/visible-text.ts";
 import { formatCount, formatNumber } from "../../format/numbers.ts";
 import { CellGlyph, cellKind } from "../run/cell-glyph.tsx";
 
@@ -24,9 +25,12 @@ const fateLabels: Record<RolloutDetail["fate"]["state"], string> = {
 
 export function RolloutHeader({
   rollout,
+  attempt: shown,
   onAttempt,
 }: {
   rollout: RolloutDetail;
+  /** Which is looked at. */
+  attempt: number;
   onAttempt(attempt: number): void;
 }): JSX.Element {
   const ending = rollout.ending ? endingRule(rollout.ending) : null;
@@ -67,6 +71,11 @@ export function RolloutHeader({
         {rollout.fate.advantage !== null && ` · advantage ${formatNumber(rollout.fate.advantage)}`}
         {rollout.fate.reason && ` · ${rollout.fate.reason}`}
       </Chip>
+      {rollout.flags.map((flag) => (
+        <Chip key={flag} tone="paused" title="The verifier wants people to look at this; it is no part of the reward">
+          ⚑ {visibleText(flag)}
+        </Chip>
+      ))}
       {versions.length > 0 && (
         <span className="num text-sm text-g7" title="Policy versions that sampled its turns">
           v{versions[0]}
@@ -77,7 +86,7 @@ export function RolloutHeader({
         <label className="inline-flex items-center gap-1.5 text-sm text-g7">
           attempt
           <select
-            value={rollout.attempt}
+            value={shown}
             onChange={(event) => onAttempt(Number(event.target.value))}
             className="num h-6 rounded border border-g4 bg-g0 text-sm text-g9"
           >

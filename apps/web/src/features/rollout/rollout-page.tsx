@@ -1,15 +1,19 @@
 "use client";
 import { useRouter } from "next/navigation";
-import { type JSX, useCallback, useEffect, useRef, useState } from "react";
+import { type JSX, type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { problemOf } from "../../api/problem.ts";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
+import { useKeys } from "../shell/keys.ts";
 import { useCrumbs } from "../shell/page-header.ts";
 import { useOrigin } from "../shell/use-origin.ts";
 import { Conversation, type ConversationHandle } from "./conversation.tsx";
 import { DetailPane } from "./detail-pane.tsx";
 import { DialectBanner } from "./dialect-banner.tsx";
+import { EvidencePane, hasEvidence, PaneTabs } from "./evidence/evidence-panes.tsx";
+import { type Pane, paneLabels, panes } from "./evidence/panes.ts";
+import { useEvidence } from "./evidence/use-evidence.ts";
 import { FindBar } from "./find-bar.tsx";
 import { Outline } from "./outline.tsx";
 import { RolloutHeader } from "./rollout-header.tsx";
@@ -36,7 +40,10 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
   const elsewhere = rollout !== undefined && rollout.runId !== runId;
   useHome(elsewhere ? rollout.runId : null, rolloutId);
   useRolloutCrumbs(runId, rolloutId, state);
-  useRolloutKeys(runId, state, goTurn, setCollapsed, () => setFinding(true));
+  useRolloutKeys(runId, state, goTurn, setCollapsed, () => {
+    void setView({ pane: "turns" });
+    setFinding(true);
+  });
   useDeepLink(state, handle);
   if (!rollout) return <NoRollout state={state} />;
   if (elsewhere)
@@ -47,32 +54,76 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
     );
   return (
     <>
-      <RolloutHeader rollout={rollout} onAttempt={(attempt) => void setView({ attempt, turn: null, tok: null })} />
+      <RolloutHeader
+        rollout={rollout}
+        attempt={state.view.attempt ?? rollout.attempt}
+        onAttempt={(attempt) => void setView({ attempt, turn: null, tok: null })}
+      />
       {state.error && (
         <div className="px-4 pt-2">
           <ErrorBanner error={state.error} doing="load all of this rollout" onRetry={state.refresh} />
         </div>
       )}
-      <DialectBanner turns={state.turns} onTurn={goTurn} />
-      <div className="flex min-h-0 flex-1">
-        <aside className="max-md:hidden flex w-[232px] shrink-0 flex-col border-r border-g3 max-[1100px]:w-[180px]">
-          <Outline turns={state.turns} current={state.current} onSelect={goTurn} />
-        </aside>
-        <section className="flex min-w-0 flex-1 flex-col" aria-label="Turns and tokens">
-          <RolloutToolbar state={state} collapsed={collapsed} onCollapsed={setCollapsed} />
-          {finding && <FindBar turns={state.turns} onGo={goTurn} onClose={() => setFinding(false)} />}
-          {state.view.beside ? (
-            <SiblingColumns
-              rollout={rollout}
-              chosen={state.view.beside.length > 0 ? state.view.beside : null}
-              onChosen={(beside) => void setView({ beside: [...beside] })}
-            />
-          ) : (
-            <Turns state={state} rollout={rollout} goTurn={goTurn} collapsed={collapsed} handle={handle} />
-          )}
-        </section>
-        <Details state={state} rollout={rollout} path={`/runs/${runId}/t/${rolloutId}`} />
-      </div>
+      <Panes state={state} rollout={rollout}>
+        <DialectBanner turns={state.turns} onTurn={goTurn} />
+        <div className="flex min-h-0 flex-1">
+          <aside className="max-md:hidden flex w-[232px] shrink-0 flex-col border-r border-g3 max-[1100px]:w-[180px]">
+            <Outline turns={state.turns} current={state.current} onSelect={goTurn} />
+          </aside>
+          <section className="flex min-w-0 flex-1 flex-col" aria-label="Turns and tokens">
+            <RolloutToolbar state={state} collapsed={collapsed} onCollapsed={setCollapsed} />
+            {finding && <FindBar turns={state.turns} onGo={goTurn} onClose={() => setFinding(false)} />}
+            {state.view.beside ? (
+              <SiblingColumns
+                rollout={rollout}
+                chosen={state.view.beside.length > 0 ? state.view.beside : null}
+                onChosen={(beside) => void setView({ beside: [...beside] })}
+              />
+            ) : (
+              <Turns state={state} rollout={rollout} goTurn={goTurn} collapsed={collapsed} handle={handle} />
+            )}
+          </section>
+          <Details state={state} rollout={rollout} path={`/runs/${runId}/t/${rolloutId}`} />
+        </div>
+      </Panes>
+    </>
+  );
+}
+
+/** Its turns, or one of the things it left behind; rows of tabs only where there are such. */
+function Panes({
+  state,
+  rollout,
+  children,
+}: {
+  state: RolloutView;
+  rollout: Rollout;
+  /** The turns. */
+  children: ReactNode;
+}): JSX.Element {
+  const { view, setView } = state;
+  const evidence = useEvidence(rollout, view.attempt ?? rollout.attempt);
+  const shown = hasEvidence(evidence) || view.pane !== "turns";
+  const onPane = (pane: Pane) => void setView({ pane });
+  useKeys(
+    "What it left",
+    shown
+      ? panes.map((pane, index) => ({ keys: String(index + 1), label: paneLabels[pane], run: () => onPane(pane) }))
+      : [],
+  );
+  return (
+    <>
+      {shown && <PaneTabs evidence={evidence} pane={view.pane} onPane={onPane} />}
+      {view.pane === "turns" ? (
+        <div
+          {...(shown ? { role: "tabpanel", id: "panel-turns", "aria-labelledby": "tab-turns" } : {})}
+          className="flex min-h-0 flex-1 flex-col"
+        >
+          {children}
+        </div>
+      ) : (
+        <EvidencePane pane={view.pane} rollout={rollout} evidence={evidence} state={state} onPane={onPane} />
+      )}
     </>
   );
 }

@@ -14,6 +14,8 @@ import { useTRPC } from "../../api/query-provider.tsx";
 import { useRunEvents } from "../../live/live-provider.tsx";
 import { useThrottled } from "../../live/throttle.ts";
 import { parseTokenRange, turnOfToken } from "./conversation-rows.ts";
+import { panes } from "./evidence/panes.ts";
+import { artifactsKey } from "./evidence/use-evidence.ts";
 import { inReadingOrder, subAgents } from "./thread-tree.ts";
 import { tokenModes } from "./token-colour.ts";
 import { useTokenStore } from "./token-store.ts";
@@ -31,6 +33,8 @@ export function useRolloutView(runId: string, rolloutId: string) {
       tokens: parseAsBoolean,
       colour: parseAsStringLiteral(tokenModes).withDefault("logprob"),
       attempt: parseAsInteger,
+      /** The turns, or something that the rollout left behind. */
+      pane: parseAsStringLiteral(panes).withDefault("turns"),
       /** Ids of siblings beside this rollout; empty: the usual ones. Absent: the rollout alone. */
       beside: parseAsArrayOf(parseAsString),
     },
@@ -56,6 +60,8 @@ export function useRolloutView(runId: string, rolloutId: string) {
     void client.invalidateQueries(trpc.rollouts.get.queryFilter({ rolloutId }));
     void client.invalidateQueries({ queryKey: turnsKey(rolloutId, attempt) });
     void client.invalidateQueries(trpc.rollouts.tokens.queryFilter({ rolloutId }));
+    void client.invalidateQueries({ queryKey: artifactsKey(rolloutId) });
+    void client.invalidateQueries(trpc.sandboxes.ofRollout.queryFilter({ rolloutId }));
   }, refreshMs);
   useRunEvents(runId, run.data?.head ?? null, (events) => {
     const touches = events.some(

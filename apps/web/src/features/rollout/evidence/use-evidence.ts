@@ -25,7 +25,11 @@ export interface Evidence {
   readonly refresh: () => void;
 }
 
-export function useEvidence({ rolloutId, attempt, state }: RolloutDetail): Evidence {
+/** @param attempt that is looked at */
+export function useEvidence(
+  { rolloutId, state }: Pick<RolloutDetail, "rolloutId" | "state">,
+  attempt: number,
+): Evidence {
   const trpc = useTRPC();
   const client = useTRPCClient();
   const refetchInterval = state === "settled" ? (false as const) : 15_000;
