@@ -190,5 +190,6 @@ export const suites: readonly Suite[] = [
   { name: "chaos", all: false, run: () => endToEnd("e2e/chaos", 6 * minute) },
   { name: "real", all: false, run: () => endToEnd("e2e/real", 8 * minute) },
   { name: "compose", all: false, run: () => endToEnd("e2e/containers/compose", 2 * minute) },
+  { name: "swe", all: true, run: () => endToEnd("e2e/swe", 10 * minute) },
   { name: "images", all: true, run: () => endToEnd("e2e/containers/images", 10 * minute) },
 ];

@@ -14,6 +14,7 @@ import {
 } from "@rolldeck/backends/testing/scripted-worker";
 import { Rolldeck } from "@rolldeck/client/rolldeck";
 import { createSignInCode } from "@rolldeck/db/auth/sign-in-codes";
+import { readSettings } from "../../../apps/api/src/env.ts";
 import { startTestApi, type TestApi } from "../../../apps/api/testing/start-api.ts";
 import { ensureWebBuilt } from "../../../apps/cli/src/start/web-build.ts";
 import { compose } from "../../../apps/worker/src/compose.ts";
@@ -32,13 +33,18 @@ export interface WalkStack {
   close(): Promise<void>;
 }
 
-export async function startWalkStack(options: ScriptedWorkerOptions = {}): Promise<WalkStack> {
+export interface WalkStackOptions extends ScriptedWorkerOptions {
+  /** More of the environment of API and worker: data roots, endpoints, where sandboxes open. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function startWalkStack(options: WalkStackOptions = {}): Promise<WalkStack> {
   await ensureWebBuilt(root, () => {});
   const webPort = await freePort();
   const web = startPages(webPort);
   const gpu = await startScriptedWorker(options);
-  const api = await startTestApi({ webUrl: new URL(`http://127.0.0.1:${webPort}`) });
-  const worker = await startWorker(api, gpu);
+  const api = await startTestApi({ webUrl: new URL(`http://127.0.0.1:${webPort}`), ...listed(options.env ?? {}) });
+  const worker = await startWorker(api, gpu, options.env ?? {});
   await untilPagesAnswer(webPort, web);
   return {
     url: api.url,
@@ -59,7 +65,18 @@ export async function startWalkStack(options: ScriptedWorkerOptions = {}): Promi
   };
 }
 
-async function startWorker(api: TestApi, gpu: ScriptedWorker): Promise<WorkerProcess> {
+/** What the API reads of the variables that a walk sets. */
+function listed(env: Readonly<Record<string, string>>) {
+  const own = { ROLLDECK_DATABASE_URL: "unused", ROLLDECK_DATA_DIR: root, ROLLDECK_ROOT: root };
+  const { dataRoots, servers, hasJudge, sandboxes } = readSettings({ ...own, ...env });
+  return { dataRoots, servers, hasJudge, sandboxes };
+}
+
+async function startWorker(
+  api: TestApi,
+  gpu: ScriptedWorker,
+  env: Readonly<Record<string, string>>,
+): Promise<WorkerProcess> {
   const worker = await compose(
     parseWorkerEnv(
       {
@@ -68,6 +85,7 @@ async function startWorker(api: TestApi, gpu: ScriptedWorker): Promise<WorkerPro
         ROLLDECK_GPU_WORKER_KEY: gpu.apiKey,
         ROLLDECK_ROOT: root,
         ROLLDECK_LOG_LEVEL: "silent",
+        ...env,
       },
       root,
     ),
