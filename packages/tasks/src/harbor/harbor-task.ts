@@ -23,6 +23,8 @@ export interface HarborTask {
   readonly compose: ComposeFile | null;
   /** What each part said when it was opened; null where the task has none. */
   readonly marks: Readonly<Record<TaskPart, string | null>>;
+  /** The same of a step's folders, as `<step>/tests`. */
+  readonly stepMarks: Readonly<Record<string, string>>;
   readonly has: {
     readonly dockerfile: boolean;
     readonly testsDockerfile: boolean;
@@ -54,6 +56,7 @@ export async function readHarborTask(path: string, variables: OperatorVariables)
     solution: await folderMark(join(folder, "solution"), folder),
     steps: await folderMark(join(folder, "steps"), folder),
   };
+  const stepMarks = await readStepMarks(folder, file);
   const mark = createHash("sha256")
     .update(JSON.stringify([text, instructions, marks]))
     .digest("hex")
@@ -64,7 +67,30 @@ export async function readHarborTask(path: string, variables: OperatorVariables)
   };
   await refuseUngraded(folder, name, file);
   const told = [...warnings, ...(compose?.warnings ?? []), ...notHere(name, file)];
-  return { name, folder, file, instructions, compose: compose?.file ?? null, marks, has, mark, warnings: told };
+  return {
+    name,
+    folder,
+    file,
+    instructions,
+    compose: compose?.file ?? null,
+    marks,
+    stepMarks,
+    has,
+    mark,
+    warnings: told,
+  };
+}
+
+async function readStepMarks(folder: string, { steps }: TaskFile): Promise<Record<string, string>> {
+  const marks: Record<string, string> = {};
+  for (const { name } of steps) {
+    if (name === null) continue;
+    for (const part of ["tests", "solution", "workdir"]) {
+      const mark = await folderMark(join(folder, "steps", name, part), folder);
+      if (mark !== null) marks[`${name}/${part}`] = mark;
+    }
+  }
+  return marks;
 }
 
 /** What a task asks for and gets no part of, in words. */

@@ -1,0 +1,174 @@
+/**
+ * Files that a task takes out of the agent's sandbox: for people, and for a verifier of its own. Invariants: exact bytes, whole or
+ * not at all; one that is too large is told as that, and a verifier that needs it does not grade without it.
+ */
+import { posix } from "node:path";
+import { gzipSync } from "node:zlib";
+import { maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
+import type { GradingSandboxes, NewEvidence } from "@rolldeck/contracts/ports/task";
+import { z } from "zod";
+import { readTar, type TarEntry, TarRefusal, writeTar } from "./checked-tar.ts";
+import type { Artifact } from "./task-file.ts";
+
+/** Of one artifact, unpacked. */
+const maxArtifactBytes = 64 * 1024 * 1024;
+/** Of all of a step, packed: they are rows of the database. */
+const maxKeptBytes = 64 * 1024 * 1024;
+const maxEntries = 20_000;
+
+const Manifest = z.object({
+  version: z.literal(1),
+  /** Commands of verifier.collect that did not end well; what they were to make is then missing. */
+  failedHooks: z.array(z.string()),
+  artifacts: z.array(
+    z.object({
+      source: z.string(),
+      state: z.enum(["taken", "missing", "too large"]),
+      /** Bytes of the gzipped tar, and the names of its parts in order. */
+      bytes: z.int(),
+      parts: z.array(z.string()),
+      /** What can't be carried over: devices, pipes, links that lead out. At most 100 names. */
+      leftOut: z.array(z.string()),
+    }),
+  ),
+});
+type Manifest = z.infer<typeof Manifest>;
+
+/** Where a task's verifier and people look without being told. */
+const published: Artifact = { source: "/logs/artifacts", exclude: [] };
+
+export const manifestName = (prefix: string): string => `${prefix}artifacts.json`;
+
+/**
+ * @param prefix of the names that the evidence gets
+ * @throws BoundaryError("sandbox")
+ */
+export async function takeArtifacts(
+  wanted: { readonly prefix: string; readonly artifacts: readonly Artifact[]; readonly failedHooks: readonly string[] },
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<NewEvidence[]> {
+  const { prefix, failedHooks } = wanted;
+  const evidence: NewEvidence[] = [];
+  const artifacts: Manifest["artifacts"] = [];
+  let left = maxKeptBytes;
+  for (const artifact of [published, ...wanted.artifacts.filter(({ source }) => source !== published.source)]) {
+    const source = posix.resolve(sandbox.workdir, artifact.source);
+    const taken = await take(artifact, source, sandbox, signal);
+    if (typeof taken === "string" || taken.packed.length > left) {
+      const state = typeof taken === "string" ? taken : "too large";
+      artifacts.push({ source, state, bytes: 0, parts: [], leftOut: [] });
+      continue;
+    }
+    left -= taken.packed.length;
+    const parts = inParts(taken.packed, `${prefix}artifact-${artifacts.length + 1}`);
+    evidence.push(...parts);
+    const names = parts.map(({ name }) => name);
+    artifacts.push({ source, state: "taken", bytes: taken.packed.length, parts: names, leftOut: taken.leftOut });
+  }
+  const manifest: Manifest = { version: 1, failedHooks: [...failedHooks], artifacts };
+  const content = Buffer.from(JSON.stringify(manifest));
+  return [...evidence, { name: manifestName(prefix), mediaType: "application/json", content }];
+}
+
+function inParts(bytes: Uint8Array, name: string): NewEvidence[] {
+  const count = Math.max(1, Math.ceil(bytes.length / maxEvidenceBytes));
+  return Array.from({ length: count }, (_, at) => ({
+    name: count === 1 ? `${name}.tar.gz` : `${name}.tar.gz.${at + 1}`,
+    mediaType: "application/gzip",
+    content: bytes.subarray(at * maxEvidenceBytes, (at + 1) * maxEvidenceBytes),
+  }));
+}
+
+interface Taken {
+  readonly packed: Uint8Array;
+  readonly leftOut: string[];
+}
+
+async function take(
+  artifact: Artifact,
+  source: string,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<Taken | "missing" | "too large"> {
+  const leftOut: string[] = [];
+  try {
+    const archive = await sandbox.getArchive(source, { maxBytes: maxArtifactBytes }, signal);
+    const entries = await readTar(archive, { maxBytes: maxArtifactBytes, maxEntries }, (name, why) => {
+      if (leftOut.length < 100) leftOut.push(`${name.slice(0, 200)}: ${why}`);
+    });
+    const kept = entries.filter(({ name }) => !isExcluded(name, artifact.exclude));
+    // Equal files give equal bytes: no time stands in the header.
+    return { packed: gzipSync(await writeTar(kept)), leftOut };
+  } catch (cause) {
+    if (cause instanceof SandboxFileError && cause.code === "not_found") return "missing";
+    if (cause instanceof SandboxFileError && cause.code === "too_large") return "too large";
+    if (cause instanceof TarRefusal) return "too large";
+    if (cause instanceof SandboxFileError) {
+      throw new BoundaryError("sandbox", "not_collected", `${source}: ${cause.message}`, { cause });
+    }
+    throw cause;
+  }
+}
+
+/** As tar's --exclude: a pattern fits a name from any folder on, and takes what is below with it. */
+function isExcluded(name: string, patterns: readonly string[]): boolean {
+  const parts = name.split("/");
+  return patterns.some((pattern) => {
+    const shape = new RegExp(
+      `^${pattern
+        .replace(/\/+$/u, "")
+        .split(/([*?])/u)
+        .map(asExpression)
+        .join("")}$`,
+      "u",
+    );
+    return parts.some((_, from) =>
+      parts.some((_part, to) => to >= from && shape.test(parts.slice(from, to + 1).join("/"))),
+    );
+  });
+}
+const asExpression = (piece: string): string =>
+  piece === "*" ? ".*" : piece === "?" ? "." : piece.replaceAll(/[\\^$.*+?()[\]{}|/-]/gu, (each) => `\\${each}`);
+
+/**
+ * Puts what was taken where it was, in another sandbox.
+ * @throws BoundaryError("verifier", "not_collected") when something is not there in whole
+ */
+export async function restoreArtifacts(
+  prefix: string,
+  collected: GradingSandboxes["collected"],
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<void> {
+  const manifest = await readManifest(prefix, collected);
+  if (manifest === null) throw notCollected("nothing was collected from the agent's sandbox");
+  for (const { source, state, parts } of manifest.artifacts) {
+    if (state === "missing") continue;
+    if (state === "too large") throw notCollected(`${source} was too large to be carried over`);
+    const pieces: Uint8Array[] = [];
+    for (const part of parts) {
+      const piece = await collected(part);
+      if (piece === null) throw notCollected(`${part} of ${source} is not there`);
+      pieces.push(piece);
+    }
+    const tar = await writeTar(await unpacked(Buffer.concat(pieces)));
+    await sandbox.putArchive(posix.dirname(source), tar, {}, signal);
+  }
+}
+
+async function unpacked(bytes: Uint8Array): Promise<TarEntry[]> {
+  return readTar(bytes, { maxBytes: maxArtifactBytes, maxEntries }, (name, why) => {
+    throw notCollected(`${name}: ${why}`);
+  });
+}
+
+/** Null when nothing was collected. */
+export async function readManifest(prefix: string, collected: GradingSandboxes["collected"]): Promise<Manifest | null> {
+  const bytes = await collected(manifestName(prefix));
+  return bytes === null ? null : Manifest.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
+}
+
+const notCollected = (message: string): BoundaryError => new BoundaryError("verifier", "not_collected", message);
