@@ -5,6 +5,7 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
+import { ProcessRuntime } from "./process/process-runtime.ts";
 import type { SandboxSettings } from "./settings.ts";
 
 export interface RuntimeScene {
@@ -18,7 +19,9 @@ export interface RuntimeScene {
 
 type Make = (scene: RuntimeScene) => SandboxRuntime;
 
-const makers: Readonly<Partial<Record<SandboxRuntimeName, Make>>> = {};
+const makers: Readonly<Partial<Record<SandboxRuntimeName, Make>>> = {
+  process: (scene) => new ProcessRuntime(scene),
+};
 
 export class SandboxRuntimes {
   readonly #scene: RuntimeScene;

@@ -1,0 +1,89 @@
+/**
+ * What the folder of a sandbox says about it, so that any process of this deployment can find, enter and end it. Invariant: a
+ * process number alone is never trusted, only with the time that process started: numbers are used again.
+ */
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+
+const ProcessFact = z.object({ pid: z.int().min(2), start: z.string() });
+export type ProcessFact = z.infer<typeof ProcessFact>;
+
+const HeldRecord = z.object({
+  id: z.string(),
+  labels: z.record(z.string(), z.string()),
+  createdAtMs: z.number(),
+  /** Process 1 of the sandbox as the host sees it. */
+  first: ProcessFact,
+  keeper: ProcessFact,
+  /** Whom commands run as, where that is not who we are. */
+  uid: z.int().nullable(),
+  maxPids: z.int(),
+  cgroups: z.object({
+    folders: z.array(z.string()),
+    joins: z.array(z.string()),
+    oomCounter: z.string().nullable(),
+  }),
+  workdir: z.string(),
+  environment: z.record(z.string(), z.string()),
+});
+export type HeldRecord = z.infer<typeof HeldRecord>;
+
+const recordPath = (folder: string): string => join(folder, "sandbox.json");
+
+export async function writeRecord(folder: string, record: HeldRecord): Promise<void> {
+  await writeWhole(recordPath(folder), JSON.stringify(record));
+}
+
+/** Null when there is none, or none that is whole. */
+export async function readRecord(folder: string): Promise<HeldRecord | null> {
+  const text = await readFile(recordPath(folder), "utf8").catch(() => null);
+  if (text === null) return null;
+  try {
+    const parsed = HeldRecord.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The keeper ends the sandbox at this time. */
+export async function writeLease(folder: string, untilMs: number): Promise<void> {
+  await writeWhole(join(folder, "lease"), `${Math.ceil(untilMs / 1000)}\n`);
+}
+
+/** Milliseconds of the wall clock; null when the sandbox's folder is gone. */
+export async function readLease(folder: string): Promise<number | null> {
+  const text = await readFile(join(folder, "lease"), "utf8").catch(() => null);
+  return text === null ? null : Number(text.trim()) * 1000;
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const beside = `${path}.${process.pid}.new`;
+  await writeFile(beside, text, { mode: 0o600 });
+  await rename(beside, path);
+}
+
+/** Set in a process's flags from its end on, while the others of its namespace are still being killed. */
+const exiting = 0x4;
+
+/** When a process started, in the kernel's ticks; null when there is none, or it is at its end or waits to be buried. */
+export async function startOf(pid: number): Promise<string | null> {
+  const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => null);
+  if (text === null) return null;
+  const [state, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const atItsEnd = state === "Z" || state === "X" || (Number(rest[5]) & exiting) !== 0;
+  return atItsEnd ? null : (rest[18] ?? null);
+}
+
+export const isAlive = async ({ pid, start }: ProcessFact): Promise<boolean> => (await startOf(pid)) === start;
+
+/** Ends exactly that process; one that is gone is ended. */
+export async function killProcess(fact: ProcessFact): Promise<void> {
+  if (!(await isAlive(fact))) return;
+  try {
+    process.kill(fact.pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}

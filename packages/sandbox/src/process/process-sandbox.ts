@@ -1,0 +1,199 @@
+/**
+ * A sandbox made of namespaces. Invariants: a command that runs past its limit, prints too much or is aborted ends with everything
+ * its user started; output past the caps is read and dropped; a sandbox that went away is `gone`, never a command that failed.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
+import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { oomKills } from "./cgroups.ts";
+import { type Entered, enterSandbox } from "./enter-sandbox.ts";
+import { enteredProcess } from "./entered-process.ts";
+import { type HeldRecord, isAlive } from "./held-record.ts";
+import { getArchive, putArchive, readFile, writeFile } from "./sandbox-files.ts";
+
+/** A background child may hold a stream open; it is not waited for. */
+const drainMs = 500;
+/** What was killed ends at once; what does not is let go. */
+const killedMs = 5000;
+
+export class ProcessSandbox implements Sandbox {
+  readonly runtime = "process";
+
+  constructor(readonly record: HeldRecord) {}
+
+  get id(): string {
+    return this.record.id;
+  }
+  get workdir(): string {
+    return this.record.workdir;
+  }
+
+  async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
+    await this.#check(request.user, signal);
+    const startedAt = performance.now();
+    const oomBefore = await oomKills(this.record.cgroups);
+    const entered = enterSandbox(this.record, { ...request, counted: true });
+    const run = new Run(entered, request, () => this.#clear());
+    entered.stdin.end(request.stdin ?? new Uint8Array(0));
+    const { started, exitCode, timedOut, flooded } = await run.over(signal);
+    if (!(await isAlive(this.record.first))) throw gone(this.id);
+    const { stdout, stderr } = run;
+    if (!started && !timedOut && !flooded) refuseStart(Buffer.from(stderr.result().head).toString("latin1"));
+    return {
+      exitCode: timedOut || flooded ? null : started ? exitCode : 126,
+      ...{ timedOut, flooded },
+      outOfMemory: (await oomKills(this.record.cgroups)) > oomBefore,
+      ...{ stdout: stdout.result(), stderr: stderr.result() },
+      durationMs: performance.now() - startedAt,
+    };
+  }
+
+  async spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess> {
+    await this.#check(request.user, signal);
+    const entered = enterSandbox(this.record, { ...request, counted: true });
+    return enteredProcess(entered, request.tty !== undefined, async () => {
+      if (!(await isAlive(this.record.first))) throw gone(this.id);
+    });
+  }
+
+  async killAll(signal: AbortSignal, user?: string): Promise<void> {
+    await this.#check(user, signal);
+    await this.#clear();
+  }
+
+  async readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return readFile(this, path, options.maxBytes, signal);
+  }
+
+  async writeFile(
+    path: string,
+    bytes: Uint8Array,
+    options: { readonly mode?: number; readonly user?: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    await writeFile(this, path, bytes, options, signal);
+  }
+
+  async putArchive(
+    path: string,
+    tar: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { readonly user?: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#check(options.user, signal);
+    await putArchive(this, path, tar, signal);
+  }
+
+  async getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return getArchive(this, path, options.maxBytes, signal);
+  }
+
+  /** Everything in it but process 1 and who says so. */
+  async #clear(): Promise<void> {
+    const entered = enterSandbox(this.record, { command: ["/bin/sh", "-c", "kill -9 -1"], cwd: "/", counted: false });
+    entered.stdin.end();
+    entered.stdout.resume();
+    entered.stderr.resume();
+    await entered.ended;
+  }
+
+  async #check(user: string | undefined, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (user !== undefined && !["nobody", String(this.record.uid ?? process.getuid?.())].includes(user)) {
+      throw new BoundaryError(
+        "sandbox",
+        "refused",
+        `a process sandbox has one user, nobody; ${user} is none of its own`,
+      );
+    }
+    if (!(await isAlive(this.record.first))) throw gone(this.id);
+  }
+}
+
+const gone = (id: string): BoundaryError => new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`);
+
+/** @throws unless the sandbox was too full to start anything, which is what its user did to it */
+function refuseStart(words: string): void {
+  if (/Resource temporarily unavailable|Cannot fork|Cannot allocate memory/.test(words)) return;
+  const why = words.trim().slice(0, 500);
+  throw new BoundaryError("sandbox", "unavailable", `a command could not be started in the sandbox: ${why}`, {
+    retryable: true,
+  });
+}
+
+interface RunEnd {
+  readonly started: boolean;
+  readonly exitCode: number | null;
+  readonly timedOut: boolean;
+  readonly flooded: boolean;
+}
+
+/** One command to its end. */
+class Run {
+  readonly stdout: OutputCollector;
+  readonly stderr: OutputCollector;
+  #cut: "time" | "flood" | null = null;
+  #readBytes = 0;
+  #cutShort: (why: "time" | "flood") => void = () => {};
+  readonly #closed: Promise<void>;
+
+  constructor(
+    readonly entered: Entered,
+    readonly request: ExecRequest,
+    readonly clear: () => Promise<void>,
+  ) {
+    const { maxOutputBytes = defaultMaxOutputBytes, maxReadBytes = defaultMaxReadBytes } = request;
+    this.stdout = new OutputCollector(maxOutputBytes);
+    this.stderr = new OutputCollector(maxOutputBytes);
+    const take = (collector: OutputCollector) => (chunk: Uint8Array) => {
+      collector.push(chunk);
+      this.#readBytes += chunk.length;
+      if (this.#readBytes > maxReadBytes) this.#cutShort("flood");
+    };
+    entered.stdout.on("data", take(this.stdout));
+    entered.stderr.on("data", take(this.stderr));
+    this.#closed = new Promise((resolve) => entered.child.once("close", () => resolve()));
+  }
+
+  async over(signal: AbortSignal): Promise<RunEnd> {
+    let timer: NodeJS.Timeout | undefined;
+    let onAbort = () => {};
+    const cut = new Promise<"time" | "flood">((resolve, reject) => {
+      this.#cutShort = resolve;
+      timer = setTimeout(() => resolve("time"), this.request.timeoutMs);
+      onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+    try {
+      const first = await Promise.race([this.entered.ended, cut]);
+      if (typeof first === "string") return await this.#end(first);
+      await this.#drained();
+      return { ...first, timedOut: false, flooded: false };
+    } catch (error) {
+      if (signal.aborted) await this.#end("time");
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async #end(why: "time" | "flood"): Promise<RunEnd> {
+    this.#cut = why;
+    await this.clear();
+    await Promise.race([this.entered.ended, passed(killedMs)]);
+    await this.#drained();
+    return { started: true, exitCode: null, timedOut: this.#cut === "time", flooded: this.#cut === "flood" };
+  }
+
+  async #drained(): Promise<void> {
+    await Promise.race([this.#closed, passed(drainMs)]);
+    this.entered.stdout.destroy();
+    this.entered.stderr.destroy();
+  }
+}
+
+const passed = (timeMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, timeMs).unref();
+  });
