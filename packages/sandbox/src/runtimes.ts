@@ -5,7 +5,9 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
+import { LazyKubernetes } from "./kubernetes/lazy-kubernetes.ts";
 import { ProcessRuntime } from "./process/process-runtime.ts";
+import { makeRemoteRuntime } from "./remote/make-remote-runtime.ts";
 import type { SandboxSettings } from "./settings.ts";
 
 export interface RuntimeScene {
@@ -20,7 +22,12 @@ export interface RuntimeScene {
 type Make = (scene: RuntimeScene) => SandboxRuntime;
 
 const makers: Readonly<Partial<Record<SandboxRuntimeName, Make>>> = {
+  kubernetes: ({ settings, deployment, onTrouble }) => {
+    if (settings.kubernetes === null) throw new BoundaryError("sandbox", "no_runtime", "no cluster is configured");
+    return new LazyKubernetes({ ...settings.kubernetes, deployment, onTrouble });
+  },
   process: (scene) => new ProcessRuntime(scene),
+  remote: makeRemoteRuntime,
 };
 
 export class SandboxRuntimes {

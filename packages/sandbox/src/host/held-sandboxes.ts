@@ -11,10 +11,7 @@ import { z } from "zod";
 import { Labels } from "../remote/frames.ts";
 import type { HeldFact } from "../remote/methods.ts";
 import { gone } from "../remote/wire-error.ts";
-import { imageKey, SandboxId, type WireSpec } from "../remote/wire-spec.ts";
-
-/** Of sandboxes that were opened ahead. */
-export const warmLabel = "warm";
+import { imageKey, SandboxId, type WireSpec, warmLabel } from "../remote/wire-spec.ts";
 
 const Claim = z.strictObject({
   id: SandboxId,

@@ -6,14 +6,16 @@ import { maxFileBytes, type Params, type Result } from "../remote/methods.ts";
 import { ResizeNote, type SpawnNote } from "../remote/remote-process.ts";
 import type { Stream } from "../remote/stream.ts";
 import { gone, refused } from "../remote/wire-error.ts";
-import type { WireImage, WireSpec } from "../remote/wire-spec.ts";
+import { imageKey, type WireImage, type WireSpec } from "../remote/wire-spec.ts";
 import type { ContextFolders } from "./context-folders.ts";
 import type { HeldSandboxes } from "./held-sandboxes.ts";
+import type { KnownImages } from "./known-images.ts";
 
 export interface HostScene {
   readonly runtime: SandboxRuntime;
   readonly held: HeldSandboxes;
   readonly contexts: ContextFolders;
+  readonly images: Pick<KnownImages, "saw">;
   /** Milliseconds of the wall clock. */
   readonly nowMs: () => number;
 }
@@ -25,11 +27,12 @@ export function hostMethods(scene: HostScene): Handlers {
   return { ...lifeMethods(scene), ...actMethods(scene), ...fileMethods(scene), ...imageMethods(scene) };
 }
 
-function lifeMethods({ runtime, held, contexts, nowMs }: HostScene): Handlers {
+function lifeMethods({ runtime, held, contexts, images, nowMs }: HostScene): Handlers {
   return {
     open: async ({ spec }, stream) => {
       const sandbox = await runtime.open(await localSpec(spec, contexts), stream.over);
       held.opened(spec.id, sandbox, spec);
+      if (spec.image !== null) await images.saw(imageKey(spec.image));
       if (stream.over.aborted) await closeNow(runtime, spec.id);
       return attachedOf(sandbox);
     },
@@ -160,10 +163,11 @@ function fileMethods({ held }: HostScene): Handlers {
   };
 }
 
-function imageMethods({ runtime, contexts }: HostScene): Handlers {
+function imageMethods({ runtime, contexts, images }: HostScene): Handlers {
   return {
     prepare: async ({ image }, stream) => {
       await runtime.prepare?.(await localImage(image, contexts), (message) => stream.note(message), stream.over);
+      await images.saw(imageKey(image));
       return {};
     },
     hasContext: async ({ hash }) => ({ has: (await contexts.find(hash)) !== null }),

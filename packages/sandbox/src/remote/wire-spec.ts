@@ -111,3 +111,8 @@ function canonical(value: unknown): string {
       : part,
   );
 }
+
+/** Labels that the gateway sets: whose a sandbox is, and that it was opened ahead. Clients can't set any that begin like these. */
+export const reservedLabel = "remote-";
+export const clientLabel = "remote-client";
+export const warmLabel = "remote-warm";

@@ -1,0 +1,248 @@
+/**
+ * The gateway's parts together, and its clock. Clients' calls come in by `client-methods` and `relayed-methods`; hosts by `fleet`.
+ * Invariant: what a client is told is there or gone is what the hosts said last; while nobody knows, it is told `unavailable`.
+ */
+import { randomUUID } from "node:crypto";
+import { call } from "@rolldeck/sandbox/remote/call";
+import type { GatewayStatus, WireFact } from "@rolldeck/sandbox/remote/methods";
+import { sendContext } from "@rolldeck/sandbox/remote/wire-contexts";
+import { refused, unavailable } from "@rolldeck/sandbox/remote/wire-error";
+import { clientLabel, reservedLabel, type WireImage, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
+import type { Contexts } from "./contexts.ts";
+import { Directory, type Held } from "./directory.ts";
+import { Fleet } from "./fleet.ts";
+import type { Host } from "./host.ts";
+import { Measures, type Snapshot } from "./measures.ts";
+import { Opener } from "./opener.ts";
+import { Places } from "./places.ts";
+import { StartRate } from "./start-rate.ts";
+import { UsageMeter } from "./usage.ts";
+import { WarmPool } from "./warm-pool.ts";
+
+export interface GatewayOptions {
+  readonly contexts: Contexts;
+  readonly startsPerSecond: number;
+  readonly startsPerSecondOfHost: number;
+  readonly maxQueued: number;
+  readonly maxReady: number;
+  /** A host that stays away so long is lost; a gateway that starts waits so long for hosts before it calls anything gone. */
+  readonly lostAfterMs: number;
+  /** Names of hosts that take nothing new. */
+  readonly draining: ReadonlySet<string>;
+  readonly saveDraining: (names: readonly string[]) => Promise<void>;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  readonly onTrouble: (message: string, error: unknown) => void;
+}
+
+const pumpEveryMs = 100;
+const tickEveryMs = 1_000;
+const settleEveryMs = 5_000;
+const contextLimitMs = 600_000;
+
+export class Gateway {
+  readonly name = randomUUID();
+  readonly directory: Directory;
+  readonly fleet: Fleet;
+  readonly places: Places;
+  readonly warmPool: WarmPool;
+  readonly opener: Opener;
+  readonly measures: Measures;
+  readonly contexts: Contexts;
+  readonly #options: GatewayOptions;
+  readonly #usage = new UsageMeter();
+  readonly #startedAtMs: number;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #settling = new Set<Host>();
+  readonly #sending = new Map<string, Promise<void>>();
+
+  constructor(options: GatewayOptions) {
+    const { nowMs, onTrouble, contexts } = options;
+    this.#options = options;
+    this.#startedAtMs = nowMs();
+    this.contexts = contexts;
+    const starts = new StartRate(options.startsPerSecond, nowMs());
+    const directory = new Directory(this.#usage);
+    const sendContexts = this.sendContexts.bind(this);
+    const fleet = new Fleet({
+      ...{ directory, nowMs, onTrouble, lostAfterMs: options.lostAfterMs, draining: options.draining },
+      startsPerSecond: options.startsPerSecondOfHost,
+      isUnderWay: (id) => this.opener.isUnderWay(id),
+      onRoom: () => this.places.pump(),
+    });
+    const warmPool = new WarmPool({
+      ...{ directory, fleet, starts, sendContexts, nowMs, onTrouble, maxReady: options.maxReady },
+      places: () => this.places,
+    });
+    const places = new Places({
+      ...{ directory, fleet, starts, nowMs, maxQueued: options.maxQueued },
+      pickWarm: (recipe) => warmPool.pick(recipe),
+      makeRoom: () => warmPool.makeRoom(),
+    });
+    this.opener = new Opener({
+      ...{ directory, fleet, places, warmPool, sendContexts, nowMs },
+      onOpened: (how, host, _image, waitedMs) => this.measures.opened(how, host.name, waitedMs),
+    });
+    [this.directory, this.fleet, this.places, this.warmPool] = [directory, fleet, places, warmPool];
+    this.measures = new Measures(() => this.#snapshot());
+  }
+
+  start(): void {
+    const every = (ms: number, work: () => void): void => {
+      this.#timers.push(setInterval(work, ms));
+    };
+    every(pumpEveryMs, () => this.places.pump());
+    every(tickEveryMs, () => {
+      this.fleet.tick();
+      this.warmPool.tick();
+      this.directory.countUsage(this.#options.nowMs());
+    });
+    every(settleEveryMs, () => {
+      for (const host of this.fleet.all()) if (host.listed) void this.settle(host);
+    });
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  /** Asks a host what it has; one that can't say is cut off, and dials again. */
+  async settle(host: Host): Promise<void> {
+    const { link } = host;
+    if (link === null || this.#settling.has(host)) return;
+    this.#settling.add(host);
+    try {
+      await this.fleet.settle(host);
+    } catch (error) {
+      this.#options.onTrouble(`host ${host.name} does not say what it has`, error);
+      link.close("what this host has is not known");
+    } finally {
+      this.#settling.delete(host);
+    }
+  }
+
+  /** @throws BoundaryError("sandbox"): `gone`, or `unavailable` while its host is away or nobody can know yet */
+  locate(id: string): { readonly held: Held; readonly host: Host; readonly link: Host["link"] & object } {
+    const held = this.directory.find(id);
+    if (held !== null) {
+      if (held.phase !== "open") throw unavailable(`sandbox ${id} is not open yet`);
+      return { held, ...this.fleet.linkTo(held.hostId) };
+    }
+    if (this.mayYetShow(id)) throw unavailable("the sandbox server has just started and waits for its hosts");
+    throw this.directory.goneError(id);
+  }
+
+  /** A host may still come that has it. */
+  mayYetShow(id: string): boolean {
+    const { nowMs, lostAfterMs } = this.#options;
+    return !this.directory.wasDropped(id) && nowMs() - this.#startedAtMs < lostAfterMs;
+  }
+
+  /** As the client asks for it, with whose it is. @throws BoundaryError("sandbox", "refused") */
+  ownedSpec(spec: WireSpec, client: string): WireSpec {
+    const reserved = Object.keys(spec.labels).find((label) => label.startsWith(reservedLabel));
+    if (reserved !== undefined) throw refused(`label ${reserved} is the sandbox server's own`);
+    return { ...spec, labels: { ...spec.labels, [clientLabel]: client } };
+  }
+
+  /** It ends, now or when its host comes back. */
+  async close(id: string, signal: AbortSignal): Promise<void> {
+    const { directory, fleet, places } = this;
+    if (this.opener.isUnderWay(id)) throw unavailable(`sandbox ${id} is being opened`);
+    const held = directory.find(id);
+    const host = held === null ? null : (fleet.all().find(({ hostId }) => hostId === held.hostId) ?? null);
+    if (host?.link != null) await call(host.link, "close", { sandbox: id }, signal);
+    directory.drop(id, "it was closed", this.#options.nowMs());
+    places.pump();
+  }
+
+  /** Of one client, or of all (null). */
+  list(client: string | null): WireFact[] {
+    const facts: WireFact[] = [];
+    for (const held of this.directory.all()) {
+      if (held.phase !== "open" || (client !== null && held.labels[clientLabel] !== client)) continue;
+      const labels = Object.entries(held.labels).filter(([label]) => !label.startsWith(reservedLabel));
+      const { id, createdAtMs } = held;
+      facts.push({ id, labels: Object.fromEntries(labels), state: "running", createdAtMs });
+    }
+    return facts;
+  }
+
+  /** @throws BoundaryError("sandbox", "refused") for a host that is not known */
+  async drain(name: string, draining: boolean): Promise<void> {
+    const host = this.fleet.named(name);
+    if (host === null) throw refused(`no host is named ${name}`);
+    host.draining = draining;
+    await this.#options.saveDraining(this.fleet.all().flatMap((each) => (each.draining ? [each.name] : [])));
+    this.warmPool.tick();
+    this.places.pump();
+  }
+
+  status(): GatewayStatus {
+    const count = (host: Host, ...phases: Held["phase"][]): number =>
+      [...this.directory.ofHost(host.hostId)].filter(({ phase }) => phases.includes(phase)).length;
+    this.directory.countUsage(this.#options.nowMs());
+    return {
+      version: 1,
+      uptimeMs: this.#options.nowMs() - this.#startedAtMs,
+      hosts: this.fleet.all().map((host) => {
+        const { runtime, isolation, limits, labels, maxSandboxes } = host.hello;
+        return {
+          ...{ hostId: host.hostId, name: host.name, state: host.state, draining: host.draining },
+          ...{ runtime, isolation, limits, labels, maxSandboxes, images: host.images },
+          open: count(host, "open"),
+          opening: count(host, "opening"),
+          warm: count(host, "warm", "taking"),
+        };
+      }),
+      queued: this.places.queued,
+      sandboxes: this.directory.size,
+      usage: this.#usage.all(),
+    };
+  }
+
+  /** Sends the build contexts that the host has not got; each once, however many wait for it. */
+  async sendContexts(host: Host, spec: Pick<WireSpec, "image" | "services">, signal: AbortSignal): Promise<void> {
+    for (const image of [spec.image, ...spec.services.map((service) => service.image)]) {
+      if (image?.kind !== "context") continue;
+      const key = `${host.hostId}/${image.hash}`;
+      let sending = this.#sending.get(key);
+      if (sending === undefined) {
+        sending = this.#sendContext(host, image).finally(() => this.#sending.delete(key));
+        this.#sending.set(key, sending);
+      }
+      await sending;
+      signal.throwIfAborted();
+    }
+  }
+
+  async #sendContext(host: Host, image: WireImage & { kind: "context" }): Promise<void> {
+    const { link } = this.fleet.linkTo(host.hostId);
+    const signal = AbortSignal.timeout(contextLimitMs);
+    if ((await call(link, "hasContext", { hash: image.hash }, signal)).has) return;
+    const here = await this.contexts.find(image.hash);
+    if (here === null) throw refused(`build context ${image.hash} has not been sent`);
+    await sendContext(link, image.hash, here.bytes, this.contexts.read(image.hash), signal);
+  }
+
+  #snapshot(): Snapshot {
+    const { hosts, queued, usage } = this.status();
+    const names = new Map(hosts.map(({ hostId, name }) => [hostId, name]));
+    const sum = (key: "sandboxSeconds" | "reservedCpuSeconds" | "reservedMemoryMbSeconds"): number =>
+      usage.reduce((total, run) => total + run[key], 0);
+    return {
+      queued,
+      hosts,
+      sandboxes: [...this.directory.all()].map(({ hostId, image, phase }) => ({
+        host: names.get(hostId) ?? hostId,
+        image,
+        phase,
+      })),
+      usage: {
+        sandboxSeconds: sum("sandboxSeconds"),
+        reservedCpuSeconds: sum("reservedCpuSeconds"),
+        reservedMemoryMbSeconds: sum("reservedMemoryMbSeconds"),
+      },
+    };
+  }
+}

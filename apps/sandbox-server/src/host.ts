@@ -1,0 +1,59 @@
+/** One host as the gateway knows it, over its connections. */
+import type { HostHello } from "@rolldeck/sandbox/remote/frames";
+import type { Link } from "@rolldeck/sandbox/remote/link";
+import { StartRate } from "./start-rate.ts";
+
+/** Image keys remembered of one host. */
+const maxImages = 2_000;
+
+export class Host {
+  readonly hostId: string;
+  readonly starts: StartRate;
+  hello: HostHello;
+  /** Null while it is away. */
+  link: Link | null = null;
+  /** What it has has been asked for: only then is it given more. */
+  listed = false;
+  draining = false;
+  awaySinceMs: number | null = null;
+  lost = false;
+  /** It said that it is full. */
+  coolUntilMs = 0;
+  readonly #images = new Set<string>();
+
+  constructor(hello: HostHello, startsPerSecond: number, nowMs: number) {
+    this.hostId = hello.hostId;
+    this.hello = hello;
+    this.starts = new StartRate(startsPerSecond, nowMs);
+  }
+
+  get name(): string {
+    return this.hello.name;
+  }
+  get state(): "here" | "away" | "lost" {
+    if (this.link !== null) return "here";
+    return this.lost ? "lost" : "away";
+  }
+  get images(): number {
+    return this.#images.size;
+  }
+  accepting(nowMs: number): boolean {
+    return this.link !== null && this.listed && !this.draining && nowMs >= this.coolUntilMs;
+  }
+
+  hasImage(key: string): boolean {
+    return this.#images.has(key);
+  }
+  /** It was used there just now. */
+  sawImage(key: string): void {
+    this.#images.delete(key);
+    this.#images.add(key);
+    for (const oldest of this.#images) {
+      if (this.#images.size <= maxImages) break;
+      this.#images.delete(oldest);
+    }
+  }
+  lostImage(key: string): void {
+    this.#images.delete(key);
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Opens sandboxes: waits in the fair queue for a place, takes a warm one where there is one, else has the host open it. Invariants:
+ * what takes room is in the directory from the moment it is placed; an opening that fails, or whose caller left, leaves nothing.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import { call } from "@rolldeck/sandbox/remote/call";
+import type { Result } from "@rolldeck/sandbox/remote/methods";
+import { refused } from "@rolldeck/sandbox/remote/wire-error";
+import { imageKey, recipeKey, recipeOf, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
+import { type Directory, type Held, heldOf } from "./directory.ts";
+import type { Fleet } from "./fleet.ts";
+import type { Host } from "./host.ts";
+import { localSpec, needsOf } from "./host-images.ts";
+import type { Places } from "./places.ts";
+import type { WarmPool } from "./warm-pool.ts";
+
+export interface OpenerOptions {
+  readonly directory: Directory;
+  readonly fleet: Fleet;
+  readonly places: Places;
+  readonly warmPool: WarmPool;
+  /** Sends the build contexts of a spec that the host has not got. */
+  readonly sendContexts: (host: Host, spec: WireSpec, signal: AbortSignal) => Promise<void>;
+  readonly nowMs: () => number;
+  readonly onOpened: (how: "warm" | "cold", host: Host, image: string, waitedMs: number) => void;
+}
+
+/** A host that says it is full is not asked again for so long. */
+const coolMs = 1_000;
+const maxTries = 4;
+
+export class Opener {
+  readonly #options: OpenerOptions;
+  readonly #underWay = new Set<string>();
+
+  constructor(options: OpenerOptions) {
+    this.#options = options;
+  }
+
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+  isUnderWay(id: string): boolean {
+    return this.#underWay.has(id);
+  }
+
+  /** @throws BoundaryError("sandbox"); `full` when the queue is */
+  async open(spec: WireSpec, signal: AbortSignal): Promise<Result<"open">> {
+    const { directory } = this.#options;
+    if (this.#underWay.has(spec.id) || directory.find(spec.id) !== null || directory.wasDropped(spec.id)) {
+      throw refused(`there is, or was, a sandbox ${spec.id}`);
+    }
+    this.#underWay.add(spec.id);
+    try {
+      return await this.#tryHosts(spec, signal);
+    } finally {
+      this.#underWay.delete(spec.id);
+      this.#options.places.pump();
+    }
+  }
+
+  async #tryHosts(spec: WireSpec, signal: AbortSignal): Promise<Result<"open">> {
+    const { places, warmPool, nowMs } = this.#options;
+    const needs = needsOf(spec);
+    warmPool.opened(recipeOf(spec));
+    const askedAtMs = nowMs();
+    for (let tries = 1; ; tries += 1) {
+      const { host, warm } = await places.wait(
+        { spec, needs, image: imageKey(spec.image), recipe: recipeKey(recipeOf(spec)) },
+        signal,
+      );
+      const waitedMs = nowMs() - askedAtMs;
+      if (warm !== null) {
+        const taken = await this.#takeWarm(host, warm, spec, waitedMs, signal);
+        if (taken !== null) return taken;
+        continue;
+      }
+      try {
+        return await this.#openOn(host, spec, waitedMs, signal);
+      } catch (error) {
+        const full = error instanceof BoundaryError && error.code === "full";
+        if (full) host.coolUntilMs = nowMs() + coolMs;
+        if (!full || tries >= maxTries) throw error;
+      }
+    }
+  }
+
+  /** Null: it was dead, or not to be had; the next try may be a cold one. */
+  async #takeWarm(
+    host: Host,
+    warm: Held,
+    spec: WireSpec,
+    waitedMs: number,
+    signal: AbortSignal,
+  ): Promise<Result<"open"> | null> {
+    const { directory, fleet, nowMs, onOpened } = this.#options;
+    const held = heldOf(host.hostId, spec, nowMs());
+    try {
+      const { link } = fleet.linkTo(host.hostId);
+      const attached = await call(link, "take", { warm: warm.id, spec: localSpec(spec) }, signal);
+      directory.release(warm);
+      if (signal.aborted) {
+        directory.drop(spec.id, "its caller left", nowMs());
+        fleet.closeOn(host, spec.id);
+        throw signal.reason;
+      }
+      directory.add({ ...held, phase: "open" });
+      onOpened("warm", host, held.image, waitedMs);
+      return attached;
+    } catch (error) {
+      directory.drop(warm.id, "it was found dead", nowMs());
+      // Taken or not: under neither name is it anyone's.
+      fleet.closeOn(host, warm.id);
+      if (signal.aborted) {
+        directory.drop(spec.id, "its caller left", nowMs());
+        fleet.closeOn(host, spec.id);
+        throw error;
+      }
+      return null;
+    }
+  }
+
+  async #openOn(host: Host, spec: WireSpec, waitedMs: number, signal: AbortSignal): Promise<Result<"open">> {
+    const { directory, fleet, nowMs, sendContexts, onOpened } = this.#options;
+    const held = directory.find(spec.id);
+    if (held === null) throw new Error("an opening without a place");
+    try {
+      const { link } = fleet.linkTo(host.hostId);
+      await sendContexts(host, spec, signal);
+      const attached = await call(link, "open", { spec: localSpec(spec) }, signal);
+      signal.throwIfAborted();
+      held.phase = "open";
+      held.countedUntilMs = nowMs();
+      host.sawImage(held.image);
+      onOpened("cold", host, held.image, waitedMs);
+      return attached;
+    } catch (error) {
+      const tellsAll = error instanceof BoundaryError && error.code !== "unavailable" && !signal.aborted;
+      if (error instanceof BoundaryError && error.code === "no_image") host.lostImage(held.image);
+      // The host says that nothing is left: the name may be tried elsewhere. Else what it may have made is closed when it shows.
+      if (tellsAll) directory.release(held);
+      else {
+        directory.drop(spec.id, "it was not opened", nowMs());
+        fleet.closeOn(host, spec.id);
+      }
+      throw error;
+    }
+  }
+}
