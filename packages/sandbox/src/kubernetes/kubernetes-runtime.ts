@@ -1,0 +1,256 @@
+/**
+ * Sandboxes as pods of one namespace. Invariants: only pods with this deployment's label are seen or ended; no pod is opened before the
+ * namespace has its policies; one whose opening failed is deleted.
+ */
+import { createHash } from "node:crypto";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { ImageSource, Sandbox, SandboxFact, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
+import { pause } from "../shared/waiting.ts";
+import type { Cluster, PodFacts } from "./cluster.ts";
+import { renewCommand } from "./keeper.ts";
+import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
+import { kubernetesLimits } from "./limits.ts";
+import { policies } from "./network-policies.ts";
+import { imageName, labelPrefix, labelValue, mainContainer, managedBy, podName, podOf } from "./pod-spec.ts";
+
+export interface KubernetesRuntimeOptions {
+  readonly cluster: Cluster;
+  readonly deployment: string;
+  /** Milliseconds of the wall clock. */
+  readonly now: () => number;
+  readonly onTrouble: (message: string, error: unknown) => void;
+}
+
+const pollMs = 200;
+const renewMs = 20_000;
+/** Pods that wait for an image or a node: after this the opening has failed. */
+const readyMs = 600_000;
+const pullTroubles = new Set(["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"]);
+const startTroubles = new Set([
+  "CreateContainerError",
+  "CreateContainerConfigError",
+  "RunContainerError",
+  "CrashLoopBackOff",
+]);
+
+export class KubernetesRuntime implements SandboxRuntime {
+  readonly name = "kubernetes";
+  readonly isolation = "containers of a cluster (as strong as its nodes' runtime)";
+  readonly limits = kubernetesLimits;
+  readonly #options: KubernetesRuntimeOptions;
+  #prepared: Promise<void> | null = null;
+
+  constructor(options: KubernetesRuntimeOptions) {
+    this.#options = options;
+  }
+
+  async ailment(signal: AbortSignal): Promise<string | null> {
+    try {
+      await this.#options.cluster.version(signal);
+      await this.#namespaceReady(signal);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  async prepare(image: ImageSource, onProgress: (message: string) => void, signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#options;
+    const name = `rolldeck-pull-${createHash("sha256").update(imageName(image)).digest("hex").slice(0, 20)}`;
+    await cluster.createDaemonSet(pullerOf(name, imageName(image), this.#own()), signal);
+    try {
+      for (;;) {
+        const state = await cluster.daemonSet(name, signal);
+        if (state === null || (state.wanted > 0 && state.ready >= state.wanted)) return;
+        onProgress(`${imageName(image)}: on ${state.ready} of ${state.wanted} nodes`);
+        await pause(5 * pollMs, signal);
+        signal.throwIfAborted();
+      }
+    } finally {
+      await cluster.deleteDaemonSet(name, AbortSignal.timeout(renewMs));
+    }
+  }
+
+  async open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const { cluster, deployment, now } = this.#options;
+    const pod = podOf(spec, deployment, Math.floor(now() / 1000));
+    await this.#namespaceReady(signal);
+    await cluster.createPod(pod, signal);
+    try {
+      return this.#sandboxOf(spec.id, await this.#running(spec, signal), signal);
+    } catch (error) {
+      await cluster.deletePod(podName(spec.id), AbortSignal.timeout(renewMs)).catch((trouble: unknown) => {
+        this.#options.onTrouble(`pod ${podName(spec.id)} was not deleted`, trouble);
+      });
+      throw error;
+    }
+  }
+
+  async attach(id: string, signal: AbortSignal): Promise<Sandbox> {
+    const pod = await this.#options.cluster.pod(podName(id), signal);
+    if (pod === null || !this.#isOwn(pod) || pod.status?.phase !== "Running") throw gone(id);
+    return this.#sandboxOf(id, pod, signal);
+  }
+
+  async renew(ids: readonly string[], leaseMs: number, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const until = Math.ceil((this.#options.now() + leaseMs) / 1000);
+    const running = new Set((await this.#pods(signal)).filter(isRunning).map(idOf));
+    const renewed = new Set<string>();
+    const waiting = ids.filter((id) => running.has(id));
+    const lane = async (): Promise<void> => {
+      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+        if (await this.#renewOne(id, until, signal)) renewed.add(id);
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, lane));
+    return renewed;
+  }
+
+  async close(id: string, signal: AbortSignal): Promise<void> {
+    const pod = await this.#options.cluster.pod(podName(id), signal);
+    if (pod !== null && this.#isOwn(pod)) await this.#options.cluster.deletePod(podName(id), signal);
+  }
+
+  async list(signal: AbortSignal): Promise<readonly SandboxFact[]> {
+    return (await this.#pods(signal)).map((pod) => ({
+      id: idOf(pod),
+      labels: labelsOf(pod),
+      state: isRunning(pod) || pod.status?.phase === "Pending" ? "running" : "ended",
+      createdAtMs: pod.metadata.creationTimestamp.getTime(),
+    }));
+  }
+
+  async disconnect(): Promise<void> {
+    // Connections are made for each call.
+  }
+
+  #pods(signal: AbortSignal): Promise<PodFacts[]> {
+    return this.#options.cluster.pods(this.#own(), signal);
+  }
+
+  #own(): Record<string, string> {
+    return { ...managedBy, [`${labelPrefix}deployment`]: labelValue(this.#options.deployment) };
+  }
+
+  #isOwn(pod: PodFacts): boolean {
+    return Object.entries(this.#own()).every(([name, value]) => pod.metadata.labels[name] === value);
+  }
+
+  /** Once per process; a failure is tried again by the next who asks. */
+  #namespaceReady(signal: AbortSignal): Promise<void> {
+    this.#prepared ??= (async () => {
+      for (const policy of policies()) await this.#options.cluster.ensurePolicy(policy, signal);
+    })().catch((error: unknown) => {
+      this.#prepared = null;
+      throw error;
+    });
+    return this.#prepared;
+  }
+
+  async #running(spec: SandboxSpec, signal: AbortSignal): Promise<PodFacts> {
+    const endAt = this.#options.now() + readyMs;
+    while (this.#options.now() < endAt) {
+      const pod = await this.#options.cluster.pod(podName(spec.id), signal);
+      if (pod === null) throw gone(spec.id);
+      const trouble = troubleOf(pod);
+      if (trouble !== null) throw trouble;
+      const containers = pod.status?.containerStatuses ?? [];
+      if (isRunning(pod) && containers.length > 0 && containers.every(({ ready }) => ready)) return pod;
+      await pause(pollMs, signal);
+      signal.throwIfAborted();
+    }
+    throw new BoundaryError("sandbox", "full", `no node took a pod in ${readyMs / 1000} s`, { retryable: true });
+  }
+
+  async #sandboxOf(id: string, pod: PodFacts, signal: AbortSignal): Promise<Sandbox> {
+    const { cluster } = this.#options;
+    const main = pod.spec.containers.find(({ name }) => name === mainContainer);
+    const options = {
+      id,
+      target: { config: cluster.config, namespace: cluster.namespace, pod: podName(id), container: mainContainer },
+      isRunning: async () => {
+        const now = await cluster.pod(podName(id), AbortSignal.timeout(renewMs));
+        return now !== null && isRunning(now);
+      },
+    };
+    const told = main?.workingDir;
+    if (told) return new KubernetesSandbox({ ...options, workdir: told });
+    // The image knows.
+    const probe = new KubernetesSandbox({ ...options, workdir: "/" });
+    const { stdout } = await probe.exec({ command: ["/bin/pwd"], timeoutMs: renewMs }, signal);
+    const workdir = Buffer.from(stdout.head).toString("utf8").replace(/\n$/, "");
+    return new KubernetesSandbox({ ...options, workdir: workdir.startsWith("/") ? workdir : "/" });
+  }
+
+  async #renewOne(id: string, until: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      const sandbox = await this.attach(id, signal);
+      const { exitCode } = await sandbox.exec({ command: renewCommand(until), timeoutMs: renewMs }, signal);
+      if (exitCode !== 0) this.#options.onTrouble(`the lease of ${id} was not renewed (exit ${exitCode})`, null);
+      return true;
+    } catch (error) {
+      if (error instanceof BoundaryError && error.code === "gone") return false;
+      this.#options.onTrouble(`the lease of ${id} was not renewed`, error);
+      return true;
+    }
+  }
+}
+
+const isRunning = (pod: PodFacts): boolean => pod.status?.phase === "Running";
+const idOf = (pod: PodFacts): string => pod.metadata.labels[`${labelPrefix}sandbox`] ?? "";
+
+function labelsOf(pod: PodFacts): Record<string, string> {
+  const start = `${labelPrefix}label-`;
+  const told = Object.entries(pod.metadata.annotations ?? {}).filter(([name]) => name.startsWith(start));
+  return Object.fromEntries(told.map(([name, value]) => [name.slice(start.length), value]));
+}
+
+/** Why it will never come up; null while it may. */
+function troubleOf(pod: PodFacts): BoundaryError | null {
+  const { phase, reason, message, containerStatuses } = pod.status ?? {};
+  if (phase === "Failed" || phase === "Succeeded") {
+    return new BoundaryError(
+      "sandbox",
+      "gone",
+      `the pod ended while it was opened: ${reason ?? phase} ${message ?? ""}`,
+    );
+  }
+  for (const { name, state } of containerStatuses ?? []) {
+    const why = state?.waiting?.reason ?? "";
+    const words = `${name}: ${why} ${state?.waiting?.message ?? ""}`.slice(0, 400);
+    if (pullTroubles.has(why)) return new BoundaryError("sandbox", "no_image", words);
+    if (startTroubles.has(why)) return new BoundaryError("sandbox", "refused", words);
+  }
+  return null;
+}
+
+const gone = (id: string): BoundaryError => new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`);
+
+/** Every node pulls the image for it; it does nothing else. */
+const pullerOf = (name: string, image: string, labels: Record<string, string>) => {
+  const selector = { "rolldeck.dev/pull": name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: { name, labels: { ...labels, ...selector } },
+    spec: {
+      selector: { matchLabels: selector },
+      template: {
+        metadata: { labels: selector },
+        spec: {
+          automountServiceAccountToken: false,
+          terminationGracePeriodSeconds: 0,
+          containers: [
+            {
+              name: mainContainer,
+              image,
+              command: ["sh", "-c", "exec sleep 3600"],
+              resources: { limits: { cpu: "50m", memory: "32Mi" } },
+              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+            },
+          ],
+        },
+      },
+    },
+  };
+};

@@ -1,0 +1,255 @@
+/**
+ * A sandbox that is a pod. Invariants: a command that runs past its limit, prints too much or is aborted ends with everything in the
+ * pod but its first process; a connection that broke is `unavailable` while the pod runs and `gone` when it does not.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
+import { getArchive, putArchive, readFile, writeFile } from "../process/sandbox-files.ts";
+import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { pause, unlessAborted, within } from "../shared/waiting.ts";
+import { type ExecSocket, type ExecTarget, openExec } from "./exec-socket.ts";
+
+export interface PodSandboxOptions {
+  readonly id: string;
+  readonly workdir: string;
+  readonly target: ExecTarget;
+  /** Whether the pod runs now. @throws BoundaryError("sandbox", "unavailable") */
+  readonly isRunning: () => Promise<boolean>;
+}
+
+/** A background child may hold a stream open; it is not waited for. */
+const drainMs = 500;
+/** From the request to end everything to the end of the connection. */
+const killedMs = 10_000;
+
+const killScript =
+  "kill -TERM -1 2>/dev/null; n=0; while [ $n -lt 10 ] && kill -0 -1 2>/dev/null; do sleep 0.1; n=$((n+1)); done; kill -9 -1";
+
+type Cut = "time" | "flood";
+
+export class KubernetesSandbox implements Sandbox {
+  readonly id: string;
+  readonly runtime = "kubernetes";
+  readonly workdir: string;
+  readonly #options: PodSandboxOptions;
+  /** Kernel's count of processes it ended for memory, as last read. */
+  #oomKills = 0;
+
+  constructor(options: PodSandboxOptions) {
+    this.id = options.id;
+    this.workdir = options.workdir;
+    this.#options = options;
+  }
+
+  async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
+    this.#check(request.user);
+    const startedAt = performance.now();
+    const { stdin } = request;
+    const command = wrapped(request, stdin?.length ?? null);
+    const socket = await this.#open({ command, stdin: stdin !== undefined, tty: false }, signal);
+    const run = new Run(socket, request);
+    // A command that ends before it has read its input is none that failed.
+    if (stdin !== undefined) void socket.write(stdin).catch(() => undefined);
+    const { exitCode, cut } = await this.#over(run, request.timeoutMs, signal);
+    return {
+      exitCode: cut === null ? exitCode : null,
+      timedOut: cut === "time",
+      flooded: cut === "flood",
+      outOfMemory: exitCode === 137 && (await this.#wasOutOfMemory(signal)),
+      stdout: run.stdout.result(),
+      stderr: run.stderr.result(),
+      durationMs: performance.now() - startedAt,
+    };
+  }
+
+  async spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess> {
+    this.#check(request.user);
+    const tty = request.tty !== undefined;
+    const socket = await this.#open({ command: wrapped(request, null), stdin: true, tty }, signal);
+    if (request.tty) socket.resize(request.tty.columns, request.tty.rows);
+    return {
+      stdout: socket.stdout,
+      stderr: socket.stderr,
+      write: (bytes) => socket.write(bytes),
+      endStdin: async () => {
+        if (!socket.endStdin()) socket.close();
+      },
+      ...(tty && {
+        resize: async (columns: number, rows: number) => socket.resize(columns, rows),
+      }),
+      wait: async () => ({ exitCode: await socket.status.catch((error: unknown) => this.#explain(error)) }),
+      close: async () => {
+        socket.close();
+        socket.stdout.destroy();
+        socket.stderr.destroy();
+      },
+    };
+  }
+
+  async killAll(signal: AbortSignal, user?: string): Promise<void> {
+    this.#check(user);
+    await this.#clear(["/bin/sh", "-c", "kill -9 -1"], signal);
+  }
+
+  readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return readFile(this, path, options.maxBytes, signal);
+  }
+
+  writeFile(
+    path: string,
+    bytes: Uint8Array,
+    options: { readonly mode?: number; readonly user?: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    return writeFile(this, path, bytes, options, signal);
+  }
+
+  async putArchive(
+    path: string,
+    tar: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { readonly user?: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#check(options.user);
+    await putArchive(this, path, tar, signal);
+  }
+
+  getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return getArchive(this, path, options.maxBytes, signal);
+  }
+
+  /** Of a command and its streams; whatever ends it early ends everything in the pod. */
+  async #over(run: Run, timeoutMs: number, signal: AbortSignal): Promise<{ exitCode: number | null; cut: Cut | null }> {
+    const timer = new AbortController();
+    const late = pause(timeoutMs, timer.signal).then((): Cut => "time");
+    try {
+      const first = await unlessAborted(Promise.race([run.socket.status, late, run.flooded]), signal);
+      if (typeof first === "number") {
+        await run.drained();
+        return { exitCode: first, cut: null };
+      }
+      await this.#endAll(run);
+      return { exitCode: null, cut: first };
+    } catch (error) {
+      if (signal.aborted) await this.#endAll(run);
+      else await this.#explain(error);
+      throw error;
+    } finally {
+      timer.abort();
+      run.end();
+    }
+  }
+
+  async #endAll(run: Run): Promise<void> {
+    await this.#clear(["/bin/sh", "-c", killScript], AbortSignal.timeout(killedMs));
+    await within(
+      run.socket.status.catch(() => null),
+      killedMs,
+      "ending a command",
+    ).catch(() => null);
+    await run.drained();
+  }
+
+  /** What runs the killing is killed with the rest: its own end says nothing. */
+  async #clear(command: readonly string[], signal: AbortSignal): Promise<void> {
+    const socket = await this.#open({ command, stdin: false, tty: false }, signal);
+    socket.stdout.resume();
+    socket.stderr.resume();
+    await socket.status.catch((error: unknown) => this.#explain(error).catch(() => null));
+    socket.close();
+    if (!(await this.#options.isRunning())) throw this.#gone();
+  }
+
+  async #open(request: Parameters<typeof openExec>[1], signal: AbortSignal): Promise<ExecSocket> {
+    try {
+      return await openExec(this.#options.target, request, signal);
+    } catch (error) {
+      return this.#explain(error);
+    }
+  }
+
+  /** @throws `gone` for a pod that no longer runs, `unavailable` for a connection that broke while it does */
+  async #explain(error: unknown): Promise<never> {
+    if (!(error instanceof BoundaryError) || error.code === "refused") throw error;
+    if (!(await this.#options.isRunning())) throw this.#gone(error);
+    if (error.code !== "gone") throw error;
+    throw new BoundaryError("sandbox", "unavailable", error.message, { cause: error, retryable: true });
+  }
+
+  #gone(cause?: unknown): BoundaryError {
+    return new BoundaryError("sandbox", "gone", `sandbox ${this.id} is not there any more`, { cause });
+  }
+
+  async #wasOutOfMemory(signal: AbortSignal): Promise<boolean> {
+    const script =
+      "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2>/dev/null | sed -n 's/^oom_kill //p'";
+    const socket = await this.#open({ command: ["/bin/sh", "-c", script], stdin: false, tty: false }, signal);
+    const run = new Run(socket, { maxOutputBytes: 4096 });
+    await within(socket.status, killedMs, "reading a counter").catch((error: unknown) => this.#explain(error));
+    await run.drained();
+    const count = Number.parseInt(Buffer.from(run.stdout.result().head).toString("latin1"), 10) || 0;
+    const before = this.#oomKills;
+    this.#oomKills = Math.max(before, count);
+    return count > before;
+  }
+
+  /** A pod's commands run as its container does. */
+  #check(user: string | undefined): void {
+    if (user === undefined) return;
+    const message = "commands of kubernetes sandboxes have the pod's user: set the user of the whole sandbox";
+    throw new BoundaryError("sandbox", "refused", message);
+  }
+}
+
+/**
+ * The API runs a command in the image's folder with its variables only.
+ * @param stdinBytes how much is sent: older servers can't say that it was all, so the command is told beforehand
+ */
+function wrapped(
+  { command, cwd, environment = {} }: Pick<ExecRequest, "command" | "cwd" | "environment">,
+  stdinBytes: number | null,
+): string[] {
+  const set = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const folder = cwd === undefined ? "" : 'cd -- "$2" || exit 126; ';
+  const run = stdinBytes === null ? 'exec env -- "$@"' : 'head -c "$bytes" | env -- "$@"';
+  const script = `bytes=$1; ${folder}shift 2; ${run}`;
+  return ["/bin/sh", "-c", script, "sh", String(stdinBytes ?? 0), cwd ?? "", ...set, ...command];
+}
+
+/** A command's streams, capped. */
+class Run {
+  readonly stdout: OutputCollector;
+  readonly stderr: OutputCollector;
+  readonly flooded: Promise<Cut>;
+  readonly #closed: Promise<unknown>;
+
+  constructor(
+    readonly socket: ExecSocket,
+    { maxOutputBytes = defaultMaxOutputBytes, maxReadBytes = defaultMaxReadBytes }: Partial<ExecRequest>,
+  ) {
+    this.stdout = new OutputCollector(maxOutputBytes);
+    this.stderr = new OutputCollector(maxOutputBytes);
+    let read = 0;
+    this.flooded = new Promise((resolve) => {
+      const take = (collector: OutputCollector) => (chunk: Uint8Array) => {
+        collector.push(chunk);
+        read += chunk.length;
+        if (read > maxReadBytes) resolve("flood");
+      };
+      socket.stdout.on("data", take(this.stdout));
+      socket.stderr.on("data", take(this.stderr));
+    });
+    const over = (stream: ExecSocket["stdout"]) => new Promise((resolve) => stream.once("close", resolve));
+    this.#closed = Promise.all([over(socket.stdout), over(socket.stderr)]);
+  }
+
+  async drained(): Promise<void> {
+    await Promise.race([this.#closed, pause(drainMs)]);
+  }
+
+  end(): void {
+    this.socket.close();
+    this.socket.stdout.destroy();
+    this.socket.stderr.destroy();
+  }
+}
