@@ -4,10 +4,12 @@ import { type StatusMap, strip } from "./statuses.ts";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is taken out
 const colours = /\u001b\[[0-9;]*m|\r/gu;
 
+export const withoutColours = (text: string): string => text.replaceAll(colours, "");
+
 /** @param output as the script printed it */
 export function parseR2e(output: string): StatusMap {
   const found: StatusMap = new Map();
-  const [, summary] = output.replaceAll(colours, "").split("short test summary info");
+  const [, summary] = withoutColours(output).split("short test summary info");
   if (summary === undefined) return found;
   for (const line of strip(summary).split("\n")) {
     const name = line.split("::").slice(1).join(".");
