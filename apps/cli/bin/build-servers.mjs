@@ -18,11 +18,18 @@ const keepPackagesExternal = {
   },
 };
 
+/** Main module of the threads in which the worker indexes code: beside the worker's own bundle. */
+const indexThread = {
+  in: path.join(root, "packages/tools/src/code-search/index-thread.ts"),
+  out: "worker/dist/index-thread",
+};
+
 /** @param {string[]} apps folder names under apps/ that have a src/main.ts */
 export async function buildServers(apps) {
   const entryPoints = apps
     .map((app) => ({ in: path.join(root, "apps", app, "src/main.ts"), out: path.join(app, "dist/main") }))
     .filter((entry) => existsSync(entry.in));
+  if (apps.includes("worker")) entryPoints.push(indexThread);
   const { outputFiles } = await build({
     entryPoints,
     write: false,

@@ -2,6 +2,7 @@
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import { bash } from "./bash/bash.ts";
 import { executeBash } from "./bash/execute-bash.ts";
+import { search } from "./code-search/search.ts";
 import { delegate } from "./delegate.ts";
 import { dropOldObservations } from "./drop-old-observations.ts";
 import { strReplaceEditor } from "./editor/str-replace-editor.ts";
@@ -22,6 +23,7 @@ export const tools = {
   get,
   local_search: localSearch,
   next_with_summary: nextWithSummary,
+  search,
   str_replace_editor: strReplaceEditor,
   submit,
   summarise_history: summariseHistory,
