@@ -216,6 +216,8 @@ export function shellOf(context: ToolContext): Shell {
   const known = shells.get(owner);
   if (known?.sandbox.id === sandbox.id) return known;
   const shell = new Shell(sandbox, shellSettings(context.instance));
+  // The connection goes with this worker's part of the rollout; whoever goes on opens another one.
+  context.ended?.addEventListener("abort", () => void shell.abandon(), { once: true });
   shells.set(owner, shell);
   return shell;
 }
