@@ -3,6 +3,7 @@ import { existsSync, statfsSync } from "node:fs";
 import path from "node:path";
 import { preparePython } from "../start/python-environment.ts";
 import { readServerFile } from "../start/server-file.ts";
+import { findSandboxes } from "./find-sandboxes.ts";
 
 export interface Finding {
   readonly what: string;
@@ -104,6 +105,6 @@ export async function examine(root: string, dataFolder: string): Promise<Finding
     await findServer(dataFolder),
     optional("Chromium", "chromium", "only the browser walks of `npm test` need it", "chromium"),
     optional("Redis", "redis-server", "only `npm test` and --redis-url need one", "redis-server"),
-    optional("Docker", "docker", "only containers need it", "docker.io"),
+    ...(await findSandboxes(path.join(dataFolder, "sandboxes"))),
   ];
 }
