@@ -2,8 +2,10 @@
 import { Command, CommanderError } from "commander";
 import { errorText } from "./commands/error-text.ts";
 import { addRunCommands } from "./commands/run-commands.ts";
+import { addSandboxCommands } from "./commands/sandbox-host.ts";
 import { addServerCommands } from "./commands/server-commands.ts";
 import { addTaskBuild } from "./commands/task-build.ts";
+import { addTaskCheck } from "./commands/task-check.ts";
 import { startCommand } from "./start/options.ts";
 
 /** Runs one command line; failures print one message and set the exit code (1 failed, 2 wrong usage). */
@@ -20,7 +22,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   );
   addRunCommands(program);
   addServerCommands(program);
-  addTaskBuild(program.command("task").description("Sets of tasks with sandboxes, built and checked here"));
+  addSandboxCommands(program);
+  const task = program.command("task").description("Sets of tasks with sandboxes, built and checked here");
+  addTaskBuild(task);
+  addTaskCheck(task);
   for (const command of program.commands) command.exitOverride();
   try {
     await program.parseAsync([...argv], { from: "user" });

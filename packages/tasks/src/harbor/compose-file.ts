@@ -91,7 +91,7 @@ const refusal = (where: string, messages: readonly string[]): InputError =>
 
 function readYaml(text: string, where: string): unknown {
   try {
-    return parse(text, { maxAliasCount: 50, merge: true });
+    return parse(text, { maxAliasCount: 50, merge: true, logLevel: "error" });
   } catch (cause) {
     throw refusal(where, [`is no YAML: ${cause instanceof Error ? cause.message.split("\n")[0] : "?"}`]);
   }

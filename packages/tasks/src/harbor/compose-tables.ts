@@ -37,8 +37,8 @@ export const Service = z.object({
       z.object({
         context: z.string().default("."),
         dockerfile: z.string().default("Dockerfile"),
-        args: z.unknown(),
-        target: z.unknown(),
+        args: z.unknown().optional(),
+        target: z.unknown().optional(),
       }),
     ])
     .optional(),

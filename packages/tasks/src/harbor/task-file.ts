@@ -190,7 +190,7 @@ const graders = /^\/(?:tests|solution|logs\/verifier|logs)?(?:\/|$)/u;
 function readArtifact(entry: z.output<typeof TaskTable>["artifacts"][number], refuse: Refuse): Artifact {
   const { source, exclude, service } =
     typeof entry === "string" ? { source: entry, exclude: [], service: "main" } : entry;
-  const path = source.replace(/\/+$/u, "");
+  const path = source.replace(/(?<=.)\/+$/u, "");
   if (service !== "main") refuse(`artifacts: ${source} is of service ${service}; artifacts are taken from main alone`);
   if (path.split("/").includes("..")) refuse(`artifacts: ${source} holds ..`);
   if (graders.test(path) && !/^\/logs\/(?:artifacts|agent)(?:\/|$)/u.test(path)) {

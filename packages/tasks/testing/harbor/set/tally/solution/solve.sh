@@ -1,0 +1,2 @@
+#!/bin/bash
+python3 -c 'print(sum(map(int, open("numbers.txt"))))' > /app/total.txt

@@ -1,0 +1,1 @@
+echo apple > /app/draft.txt

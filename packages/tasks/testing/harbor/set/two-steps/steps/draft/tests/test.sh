@@ -1,0 +1,3 @@
+#!/bin/bash
+. /tests/score.sh
+score /app/draft.txt apple > /logs/verifier/reward.json

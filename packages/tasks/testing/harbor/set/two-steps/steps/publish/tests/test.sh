@@ -1,0 +1,3 @@
+#!/bin/bash
+. /tests/score.sh
+score /app/final.txt APPLE > /logs/verifier/reward.json

@@ -1,0 +1,1 @@
+echo "in capitals" > style.txt
