@@ -5,23 +5,18 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
+import { DockerRuntime } from "./docker/docker-runtime.ts";
 import { LazyKubernetes } from "./kubernetes/lazy-kubernetes.ts";
 import { ProcessRuntime } from "./process/process-runtime.ts";
 import { makeRemoteRuntime } from "./remote/make-remote-runtime.ts";
-import type { SandboxSettings } from "./settings.ts";
+import type { RuntimeScene } from "./runtime-scene.ts";
 
-export interface RuntimeScene {
-  readonly settings: SandboxSettings;
-  /** Told apart from other deployments on the same host: put on everything that is opened, and looked for when listing. */
-  readonly deployment: string;
-  /** Runs, rollouts and sandboxes never see this folder; runtimes may keep state of their own in it. */
-  readonly stateFolder: string;
-  readonly onTrouble: (message: string, error: unknown) => void;
-}
+export type { RuntimeScene };
 
 type Make = (scene: RuntimeScene) => SandboxRuntime;
 
 const makers: Readonly<Partial<Record<SandboxRuntimeName, Make>>> = {
+  docker: (scene) => new DockerRuntime(scene),
   kubernetes: ({ settings, deployment, onTrouble }) => {
     if (settings.kubernetes === null) throw new BoundaryError("sandbox", "no_runtime", "no cluster is configured");
     return new LazyKubernetes({ ...settings.kubernetes, deployment, onTrouble });

@@ -11,6 +11,8 @@ const Variables = z.object({
   /** Runtime of tasks that need an image. */
   ROLLDECK_SANDBOX: optional(z.enum(sandboxRuntimes)),
   ROLLDECK_DOCKER_SOCKET: optional(z.string()),
+  /** Network of the steps of image builds: `none` (default), or one of the daemon's (`default`, `host`, a name). */
+  ROLLDECK_DOCKER_BUILD_NETWORK: optional(z.string().regex(/^[A-Za-z0-9][\w.-]{0,100}$/)),
   ROLLDECK_SANDBOX_SERVER: optional(z.url({ protocol: /^https?$/ })),
   ROLLDECK_SANDBOX_TOKEN: optional(z.string().min(16)),
   ROLLDECK_SANDBOX_CA: optional(z.string()),
@@ -22,7 +24,11 @@ const Variables = z.object({
 export interface SandboxSettings {
   /** Of tasks that need an image, where their run names none. */
   readonly imageRuntime: SandboxRuntimeName;
-  readonly docker: { readonly socket: string };
+  readonly docker: {
+    readonly socket: string;
+    /** Network of the steps of image builds; absent = none. */
+    readonly buildNetwork?: string;
+  };
   /** Null where no sandbox server is configured. */
   readonly remote: {
     readonly url: string;
@@ -56,7 +62,10 @@ export function parseSandboxSettings(
         };
   return {
     imageRuntime: env.ROLLDECK_SANDBOX ?? (remote ? "remote" : kubernetes ? "kubernetes" : "docker"),
-    docker: { socket: env.ROLLDECK_DOCKER_SOCKET ?? "/var/run/docker.sock" },
+    docker: {
+      socket: env.ROLLDECK_DOCKER_SOCKET ?? "/var/run/docker.sock",
+      ...(env.ROLLDECK_DOCKER_BUILD_NETWORK === undefined ? {} : { buildNetwork: env.ROLLDECK_DOCKER_BUILD_NETWORK }),
+    },
     remote,
     kubernetes,
     unsafeLocal: env.ROLLDECK_SANDBOX_UNSAFE_LOCAL === "1",

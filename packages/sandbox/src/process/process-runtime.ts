@@ -15,7 +15,7 @@ import {
   type SandboxSpec,
   sandboxIdPattern,
 } from "@rolldeck/contracts/ports/sandbox";
-import type { RuntimeScene } from "../runtimes.ts";
+import type { RuntimeScene } from "../runtime-scene.ts";
 import {
   type CgroupVersion,
   makeCgroups,

@@ -1,0 +1,51 @@
+/** What the Docker daemon answers, as far as it is used here. */
+import { z } from "zod";
+
+const record = z.record(z.string(), z.string()).nullish();
+
+export const ImageAnswer = z.object({
+  Id: z.string(),
+  Config: z
+    .object({ User: z.string().nullish(), WorkingDir: z.string().nullish(), Env: z.array(z.string()).nullish() })
+    .nullish(),
+});
+
+export const ContainerAnswer = z.object({
+  Id: z.string(),
+  State: z.object({ Running: z.boolean(), Paused: z.boolean().optional(), Restarting: z.boolean().optional() }),
+  Config: z.object({ Labels: record }),
+});
+
+export const ExecAnswer = z.object({ Running: z.boolean(), ExitCode: z.number().nullable() });
+
+export const ListAnswer = z.array(
+  z.object({
+    Id: z.string(),
+    /** Seconds since 1970. */
+    Created: z.number(),
+    State: z.string(),
+    Labels: record,
+  }),
+);
+
+/** Facts of a path come in a header, as JSON in base64. */
+export const PathAnswer = z.object({ headers: z.object({ "x-docker-container-path-stat": z.string() }) });
+export const StatAnswer = z.object({ size: z.number() });
+
+export const InfoAnswer = z.object({
+  OSType: z.string().optional(),
+  MemoryLimit: z.boolean().optional(),
+  PidsLimit: z.boolean().optional(),
+  CPUCfsQuota: z.boolean().optional(),
+  CpuCfsQuota: z.boolean().optional(),
+});
+
+export const EventAnswer = z.object({ Action: z.string().optional(), Actor: z.object({ ID: z.string() }).optional() });
+
+/** A line of the progress of a pull or a build. */
+export const ProgressAnswer = z.object({
+  stream: z.string().optional(),
+  status: z.string().optional(),
+  error: z.string().optional(),
+  id: z.string().optional(),
+});

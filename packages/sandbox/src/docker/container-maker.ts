@@ -1,0 +1,127 @@
+/** Makes and starts a container. Invariant: one that does not get to its end is removed, also when its maker was told to stop. */
+import { Readable } from "node:stream";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
+import type Docker from "dockerode";
+import { pack } from "tar-stream";
+import { unlessAborted } from "../shared/waiting.ts";
+import { PathAnswer, StatAnswer } from "./answers.ts";
+import { containerOptions, type ImageFacts } from "./container-options.ts";
+import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
+import { networkPart } from "./network.ts";
+
+const hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
+const maxRemembered = 1_000;
+
+export interface MadeContainer {
+  readonly containerId: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export class ContainerMaker {
+  readonly #docker: Docker;
+  readonly #deployment: string;
+  /** Whether the storage driver has quotas; unknown until it was asked for one. */
+  #diskQuota = true;
+  /** Images without names for the loopback, by id: containers without a network are given none by the daemon. */
+  readonly #hasHosts = new Map<string, boolean>();
+
+  constructor(docker: Docker, deployment: string) {
+    this.#docker = docker;
+    this.#deployment = deployment;
+  }
+
+  /** @throws BoundaryError("sandbox"), or the signal's reason */
+  async make(spec: SandboxSpec, image: ImageFacts, signal: AbortSignal): Promise<MadeContainer> {
+    const making = this.#make(spec, image, signal);
+    try {
+      return await unlessAborted(making, signal);
+    } catch (error) {
+      // It may still be on its way: removed as soon as it is there.
+      if (signal.aborted) making.then(({ containerId }) => this.#drop(containerId)).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #make(spec: SandboxSpec, image: ImageFacts, signal: AbortSignal): Promise<MadeContainer> {
+    const network = networkPart(spec);
+    const container = await this.#create(spec, image);
+    try {
+      signal.throwIfAborted();
+      if (network.disabled) await this.#nameLoopback(container, image.id);
+      signal.throwIfAborted();
+      await container.start();
+    } catch (error) {
+      await this.#drop(container.id);
+      throw signal.aborted ? signal.reason : startTrouble(error, spec);
+    }
+    const options = containerOptions(spec, image, this.#scene(spec));
+    return { containerId: container.id, labels: options.Labels ?? {} };
+  }
+
+  #scene(spec: SandboxSpec) {
+    return { deployment: this.#deployment, network: networkPart(spec), diskQuota: this.#diskQuota };
+  }
+
+  async #create(spec: SandboxSpec, image: ImageFacts): Promise<Docker.Container> {
+    try {
+      return await this.#docker.createContainer(containerOptions(spec, image, this.#scene(spec)));
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      if (this.#diskQuota && /storage-opt|storage opt|quota/i.test(text)) {
+        this.#diskQuota = false;
+        return this.#create(spec, image);
+      }
+      if (statusOf(error) === 409) {
+        throw new BoundaryError("sandbox", "refused", `there is a sandbox ${spec.id} already`, { cause: error });
+      }
+      throw daemonTrouble(error, `opening sandbox ${spec.id}`);
+    }
+  }
+
+  async #nameLoopback(container: Docker.Container, image: string): Promise<void> {
+    let named = this.#hasHosts.get(image);
+    if (named === undefined) {
+      named = (await sizeOf(container, "/etc/hosts")) > 0;
+      if (this.#hasHosts.size >= maxRemembered) this.#hasHosts.clear();
+      this.#hasHosts.set(image, named);
+    }
+    if (named) return;
+    const files = pack();
+    files.entry({ name: "etc/hosts", mode: 0o644 }, hosts);
+    files.finalize();
+    await asked("naming the loopback", container.putArchive(Readable.from(files), { path: "/" }));
+  }
+
+  async #drop(containerId: string): Promise<void> {
+    // What can't be removed now is removed as a leftover.
+    await this.#docker
+      .getContainer(containerId)
+      .remove({ force: true, v: true })
+      .catch(() => undefined);
+  }
+}
+
+async function sizeOf(container: Docker.Container, path: string): Promise<number> {
+  try {
+    const answer: unknown = await container.infoArchive({ path });
+    const stat = PathAnswer.parse(answer).headers["x-docker-container-path-stat"];
+    return StatAnswer.parse(JSON.parse(Buffer.from(stat, "base64").toString())).size;
+  } catch {
+    return 0;
+  }
+}
+
+function startTrouble(error: unknown, spec: SandboxSpec): BoundaryError {
+  const text = error instanceof Error ? error.message : String(error);
+  if (/"\/bin\/sh"/.test(text) && /no such file|not found/.test(text)) {
+    return refused(`the image of sandbox ${spec.id} has no /bin/sh: tools act through it`);
+  }
+  if (
+    /OCI runtime create failed|unable to find user|failed to create shim/.test(text) &&
+    !/resource temporarily|cannot allocate/.test(text)
+  ) {
+    return new BoundaryError("sandbox", "refused", `sandbox ${spec.id} can't be started: ${text}`, { cause: error });
+  }
+  return daemonTrouble(error, `opening sandbox ${spec.id}`);
+}

@@ -1,0 +1,256 @@
+/**
+ * Sandboxes as Docker containers. Invariants: a container that was not opened to its end is removed; one whose keepers are all
+ * gone ends when its lease does; nothing of another deployment is touched; how many are made at a time is bounded, because the
+ * daemon gets slower with every one more.
+ */
+import { Agent } from "node:http";
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import {
+  type ImageSource,
+  type Sandbox,
+  type SandboxFact,
+  type SandboxRuntime,
+  type SandboxSpec,
+  sandboxIdPattern,
+} from "@rolldeck/contracts/ports/sandbox";
+import Docker from "dockerode";
+import type { RuntimeScene } from "../runtime-scene.ts";
+import { Places, pause, unlessAborted, within } from "../shared/waiting.ts";
+import { ContainerAnswer, InfoAnswer, ListAnswer } from "./answers.ts";
+import { ContainerMaker } from "./container-maker.ts";
+import { containerName, defaultResources, labels, specLabels } from "./container-options.ts";
+import { asked, daemonTrouble, gone, refused, statusOf } from "./daemon-trouble.ts";
+import { DockerSandbox } from "./docker-sandbox.ts";
+import { DockerImages } from "./images.ts";
+import { leaseLine } from "./lease-keeper.ts";
+import { closeNetwork } from "./network.ts";
+import { OomWatch } from "./oom-watch.ts";
+
+const createsAtOnce = 8;
+const renewalsAtOnce = 16;
+const answerMs = 10_000;
+const removalMs = 30_000;
+/** A container that was made and never started, or ended and was not removed, is somebody's leftover after this. */
+const leftoverMs = 60_000;
+
+export class DockerRuntime implements SandboxRuntime {
+  readonly name = "docker";
+  readonly isolation = "container";
+  readonly limits = [
+    "disk: all of a sandbox only where the storage driver has quotas (overlay2 on xfs with pquota, btrfs, zfs); elsewhere each file, to diskMb",
+    "/tmp is in memory and counts as such; half of the memory at most",
+    "a snapshot holds neither memory file systems nor processes",
+  ];
+  readonly #docker: Docker;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #socket: string;
+  readonly #deployment: string;
+  readonly #images: DockerImages;
+  readonly #maker: ContainerMaker;
+  readonly #oom: OomWatch;
+  readonly #creating = new Places(createsAtOnce);
+  readonly #renewing = new Places(renewalsAtOnce);
+  readonly #onTrouble: RuntimeScene["onTrouble"];
+  #sweeper: NodeJS.Timeout | null = null;
+
+  constructor(scene: RuntimeScene) {
+    this.#socket = scene.settings.docker.socket;
+    this.#deployment = scene.deployment;
+    this.#onTrouble = scene.onTrouble;
+    const connection = { socketPath: this.#socket, agent: this.#agent };
+    this.#docker = new Docker(connection);
+    this.#images = new DockerImages(this.#docker, {
+      deployment: scene.deployment,
+      buildNetwork: scene.settings.docker.buildNetwork ?? "none",
+    });
+    this.#maker = new ContainerMaker(this.#docker, scene.deployment);
+    this.#oom = new OomWatch(this.#docker, `${labels.deployment}=${scene.deployment}`);
+  }
+
+  async ailment(signal: AbortSignal): Promise<string | null> {
+    const where = `Docker at ${this.#socket}`;
+    let answer: unknown;
+    try {
+      answer = await unlessAborted(within(this.#docker.info(), answerMs, where), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const code = typeof error === "object" && error !== null && "code" in error ? error.code : null;
+      if (code === "EACCES") return `${where} may not be used by this account: add it to the group docker`;
+      const advice = "start the daemon, or set ROLLDECK_DOCKER_SOCKET to the path of its socket";
+      return `${where} does not answer (${error instanceof Error ? error.message : String(error)}): ${advice}`;
+    }
+    const info = InfoAnswer.parse(answer);
+    if (info.OSType !== undefined && info.OSType !== "linux")
+      return `${where} runs ${info.OSType} containers, not Linux`;
+    if (info.MemoryLimit === false) return `${where} can't limit memory: its machine has no memory control group`;
+    if (info.PidsLimit === false) return `${where} can't limit processes: its machine has no pids control group`;
+    return null;
+  }
+
+  async prepare(image: ImageSource, onProgress: (message: string) => void, signal: AbortSignal): Promise<void> {
+    await this.#images.ensure(image, onProgress, signal);
+  }
+
+  async open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    signal.throwIfAborted();
+    if (!sandboxIdPattern.test(spec.id)) throw refused(`${spec.id} is no name of a sandbox`);
+    if (spec.image === null) throw refused("a Docker sandbox needs an image, and the task names none");
+    const image = await this.#images.ensure(spec.image, () => undefined, signal);
+    this.#sweep();
+    const [made] = await Promise.all([
+      this.#creating.use(() => this.#maker.make(spec, image, signal), signal),
+      this.#oom.ready(),
+    ]);
+    return this.#sandbox(made);
+  }
+
+  async attach(id: string, signal: AbortSignal): Promise<Sandbox> {
+    const found = await unlessAborted(this.#find(id), signal);
+    await this.#oom.ready();
+    return this.#sandbox(found);
+  }
+
+  #sandbox(made: { readonly containerId: string; readonly labels: Readonly<Record<string, string>> }): Sandbox {
+    return new DockerSandbox({
+      docker: this.#docker,
+      container: this.#docker.getContainer(made.containerId),
+      id: made.labels[labels.sandbox] ?? "",
+      user: made.labels[labels.user] ?? "0:0",
+      workdir: made.labels[labels.workdir] ?? "/",
+      pids: Number(made.labels[labels.pids] ?? defaultResources.pids),
+      oom: this.#oom,
+    });
+  }
+
+  /** @throws BoundaryError("sandbox", "gone") for one that ended or is not this deployment's */
+  async #find(id: string): Promise<{ readonly containerId: string; readonly labels: Record<string, string> }> {
+    let answer: unknown;
+    try {
+      answer = await this.#docker.getContainer(containerName(id)).inspect();
+    } catch (error) {
+      if (statusOf(error) === 404) throw gone(id, error);
+      throw daemonTrouble(error, `looking for sandbox ${id}`);
+    }
+    const { Id, State, Config } = ContainerAnswer.parse(answer);
+    const found = Config.Labels ?? {};
+    if (!State.Running || found[labels.deployment] !== this.#deployment) throw gone(id);
+    return { containerId: Id, labels: found };
+  }
+
+  async renew(ids: readonly string[], leaseMs: number, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const renewed = new Set<string>();
+    await Promise.all(
+      ids.map((id) =>
+        this.#renewing.use(async () => {
+          if (await unlessAborted(this.#renewOne(id, leaseMs), signal)) renewed.add(id);
+        }, signal),
+      ),
+    );
+    return renewed;
+  }
+
+  /** False where it is not there. */
+  async #renewOne(id: string, leaseMs: number): Promise<boolean> {
+    try {
+      const { containerId } = await this.#find(id);
+      const input = await asked(
+        `renewing sandbox ${id}`,
+        this.#docker.getContainer(containerId).attach({ stream: true, stdin: true, hijack: true }),
+      );
+      await new Promise<void>((resolve, reject) => {
+        const stop = setTimeout(() => reject(new Error("socket hang up")), answerMs);
+        input.on("error", reject).on("close", () => {
+          clearTimeout(stop);
+          resolve();
+        });
+        // The daemon passes the line on and then closes its side.
+        input.end(leaseLine(leaseMs));
+        input.resume();
+      });
+      return true;
+    } catch (error) {
+      const trouble = daemonTrouble(error, `renewing sandbox ${id}`);
+      if (trouble.code === "gone") return false;
+      throw trouble;
+    }
+  }
+
+  async close(id: string, signal: AbortSignal): Promise<void> {
+    await unlessAborted(this.#remove(containerName(id)), signal);
+    await closeNetwork(this.#docker, id);
+  }
+
+  async #remove(name: string): Promise<void> {
+    const container = this.#docker.getContainer(name);
+    const giveUpMs = performance.now() + removalMs;
+    for (let waitMs = 20; ; waitMs = Math.min(500, waitMs * 2)) {
+      try {
+        await container.remove({ force: true, v: true });
+        return;
+      } catch (error) {
+        if (statusOf(error) === 404) return;
+        // 409: somebody else is removing it; it is closed when that is done.
+        if (statusOf(error) !== 409 || performance.now() > giveUpMs) {
+          const cause = error instanceof Error ? error : undefined;
+          if (statusOf(error) === null) throw daemonTrouble(error, "closing a sandbox");
+          const message = `closing a sandbox: ${cause?.message ?? String(error)}`;
+          throw new BoundaryError("sandbox", "unavailable", message, { cause, retryable: true });
+        }
+      }
+      await pause(waitMs);
+    }
+  }
+
+  async list(signal: AbortSignal): Promise<readonly SandboxFact[]> {
+    return (await unlessAborted(this.#listed(), signal)).map((found) => ({
+      id: found.id,
+      labels: specLabels(found.labels),
+      state: found.ended ? "ended" : "running",
+      createdAtMs: found.createdAtMs,
+    }));
+  }
+
+  async #listed() {
+    const filter = [`${labels.deployment}=${this.#deployment}`, `${labels.role}=sandbox`];
+    const answer = await asked(
+      "listing sandboxes",
+      this.#docker.listContainers({ all: true, filters: { label: filter } }),
+    );
+    return ListAnswer.parse(answer).map(({ Created, State, Labels }) => {
+      const createdAtMs = Created * 1000;
+      const old = Date.now() - createdAtMs > leftoverMs;
+      return {
+        id: Labels?.[labels.sandbox] ?? "",
+        labels: Labels ?? {},
+        createdAtMs,
+        // A made one may be about to start.
+        ended: State === "created" ? old : State !== "running" && State !== "paused" && State !== "restarting",
+        leftover: old && (State === "created" || State === "exited" || State === "dead"),
+      };
+    });
+  }
+
+  /** Removes leftovers now and each minute: of processes that ended between making a container and starting it. */
+  #sweep(): void {
+    if (this.#sweeper !== null) return;
+    const sweep = async (): Promise<void> => {
+      try {
+        for (const found of await this.#listed()) {
+          if (found.leftover) await this.close(found.id, AbortSignal.timeout(removalMs));
+        }
+      } catch (error) {
+        this.#onTrouble("Docker sandboxes: leftovers could not be removed", error);
+      }
+    };
+    this.#sweeper = setInterval(() => void sweep(), leftoverMs);
+    this.#sweeper.unref();
+    void sweep();
+  }
+
+  async disconnect(): Promise<void> {
+    if (this.#sweeper !== null) clearInterval(this.#sweeper);
+    this.#sweeper = null;
+    this.#oom.close();
+    this.#agent.destroy();
+  }
+}

@@ -1,0 +1,245 @@
+/**
+ * One command in a container: started, its output collected with a cap, and its end told. Invariants: at most the caps are held of
+ * what it writes, however much that is; when its time or its output is over, every process of its user in the container is ended;
+ * that a sandbox went away is never told as the failure of a command.
+ *
+ * An abort lets go of the command without ending it: whoever took the sandbox over may already run another, which would be ended
+ * with it. Those who stay call `killAll` or close the sandbox.
+ */
+import type { Duplex, Readable } from "node:stream";
+import type { ExecRequest, ExecResult } from "@rolldeck/contracts/ports/sandbox";
+import type Docker from "dockerode";
+import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { pause, unlessAborted } from "../shared/waiting.ts";
+import { ContainerAnswer, ExecAnswer } from "./answers.ts";
+import type { ContainerScene } from "./container-scene.ts";
+import { asked, daemonTrouble, gone, refused, statusOf } from "./daemon-trouble.ts";
+import { killProcesses } from "./kill-processes.ts";
+import { OutputFrames } from "./output-frames.ts";
+
+/** Between the request to end and the end, milliseconds. */
+const graceMs = 1_000;
+/** A stream that is still open this long after all its processes were ended is let go. */
+const closingMs = 3_000;
+const oomWordMs = 300;
+/** Of one argument or variable, in bytes: the kernel's limit. */
+const maxArgument = 131_071;
+
+export const execOptions = (
+  scene: ContainerScene,
+  request: Pick<ExecRequest, "command" | "cwd" | "environment" | "user">,
+): Docker.ExecCreateOptions => ({
+  Cmd: [...request.command],
+  AttachStdout: true,
+  AttachStderr: true,
+  User: request.user ?? scene.user,
+  WorkingDir: request.cwd ?? scene.workdir,
+  Env: Object.entries(request.environment ?? {}).map(([name, value]) => `${name}=${value}`),
+});
+
+/** @throws BoundaryError("sandbox"), or the signal's reason */
+export async function execCommand(
+  scene: ContainerScene,
+  request: ExecRequest,
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  signal.throwIfAborted();
+  const unfit = unfitReason(request);
+  if (unfit !== null) return couldNotStart(126, unfit, 0);
+  return new RunningCommand(scene, request).run(signal);
+}
+
+/** Why no program can be started with these words; the kernel would refuse them, each runtime in other words. */
+export function unfitReason(request: Pick<ExecRequest, "command" | "environment">): string | null {
+  if (request.command.length === 0) return "no command";
+  const words = [...request.command, ...Object.entries(request.environment ?? {}).map((pair) => pair.join("="))];
+  if (words.some((word) => word.includes("\0"))) return "an argument holds a zero byte";
+  if (words.some((word) => Buffer.byteLength(word) > maxArgument)) return "argument list too long";
+  return null;
+}
+
+class RunningCommand {
+  readonly #scene: ContainerScene;
+  readonly #request: ExecRequest;
+  readonly #startedMs = performance.now();
+  readonly #stdout: OutputCollector;
+  readonly #stderr: OutputCollector;
+  readonly #maxRead: number;
+  #read = 0;
+  #timedOut = false;
+  #flooded = false;
+  #ending: Promise<void> | null = null;
+  #stream: Readable | null = null;
+
+  constructor(scene: ContainerScene, request: ExecRequest) {
+    this.#scene = scene;
+    this.#request = request;
+    const max = request.maxOutputBytes ?? defaultMaxOutputBytes;
+    this.#stdout = new OutputCollector(max);
+    this.#stderr = new OutputCollector(max);
+    this.#maxRead = request.maxReadBytes ?? defaultMaxReadBytes;
+  }
+
+  async run(signal: AbortSignal): Promise<ExecResult> {
+    const timer = setTimeout(() => {
+      this.#timedOut = true;
+      this.#ending ??= this.#end("TERM");
+      this.#ending.catch(() => undefined);
+    }, this.#request.timeoutMs);
+    try {
+      return await unlessAborted(this.#follow(), signal);
+    } finally {
+      clearTimeout(timer);
+      if (signal.aborted) this.#stream?.destroy();
+    }
+  }
+
+  async #follow(): Promise<ExecResult> {
+    const { stdin } = this.#request;
+    const options = { ...execOptions(this.#scene, this.#request), AttachStdin: stdin !== undefined };
+    await this.#scene.oom.ready();
+    const exec = await asked("starting a command", this.#scene.container.exec(options));
+    let stream: Duplex;
+    try {
+      stream = await exec.start(stdin === undefined ? { Detach: false } : { hijack: true, stdin: true });
+    } catch (error) {
+      return this.#notStarted(error);
+    }
+    this.#stream = stream;
+    // Its time was over before it began: what ended the others missed it.
+    if (this.#ending !== null) this.#ending = this.#ending.then(() => this.#end("KILL"));
+    if (stdin !== undefined) writeInput(stream, stdin);
+    await this.#collect(stream);
+    let exitCode = await this.#exitCode(exec);
+    if (this.#ending !== null) {
+      await this.#ending;
+      exitCode = null;
+    }
+    return this.#result(exitCode);
+  }
+
+  /** A program that is not there is a failed command; daemons tell of it by status or in the output. */
+  #notStarted(error: unknown): ExecResult {
+    const text = error instanceof Error ? error.message : String(error);
+    if (statusOf(error) === null || !isStartFailure(text)) throw daemonTrouble(error, "starting a command");
+    return this.#startFailure(text);
+  }
+
+  #startFailure(text: string): ExecResult {
+    if (text.includes("unable to find user")) throw refused(`the sandbox has no user ${this.#request.user}`);
+    const missing = !text.includes("chdir to cwd") && /executable file not found|no such file or directory/.test(text);
+    return couldNotStart(missing ? 127 : 126, text, performance.now() - this.#startedMs);
+  }
+
+  #collect(stream: Readable): Promise<void> {
+    const frames = new OutputFrames();
+    return new Promise((resolve, reject) => {
+      stream.on("data", (chunk: Buffer) => {
+        try {
+          frames.push(chunk, (name, bytes) => (name === "stdout" ? this.#stdout : this.#stderr).push(bytes));
+        } catch (error) {
+          reject(error);
+          stream.destroy();
+        }
+        this.#read += chunk.length;
+        if (this.#read > this.#maxRead && !this.#flooded) this.#stopFlood();
+      });
+      stream.once("end", resolve).once("close", resolve);
+      stream.once("error", (error) => reject(daemonTrouble(error, "reading a command's output")));
+    });
+  }
+
+  #stopFlood(): void {
+    this.#flooded = true;
+    this.#ending ??= this.#end("KILL");
+    this.#ending.catch(() => this.#stream?.destroy());
+  }
+
+  /** Ends all of the user's processes, and then waits for the stream to see it. */
+  async #end(first: "TERM" | "KILL"): Promise<void> {
+    const user = this.#request.user ?? this.#scene.user;
+    try {
+      if (first === "TERM") {
+        await killProcesses(this.#scene, user, "TERM");
+        await this.#closed(graceMs);
+      }
+      await killProcesses(this.#scene, user, "KILL");
+      await this.#closed(closingMs);
+    } finally {
+      this.#stream?.destroy();
+    }
+  }
+
+  #closed(waitMs: number): Promise<void> {
+    const stream = this.#stream;
+    if (stream === null || stream.readableEnded || stream.destroyed) return Promise.resolve();
+    const seen = new AbortController();
+    stream.once("end", () => seen.abort()).once("close", () => seen.abort());
+    return pause(waitMs, seen.signal);
+  }
+
+  /** A command may go on after it closed its output, until its time is over. */
+  async #exitCode(exec: Docker.Exec): Promise<number | null> {
+    for (let waitMs = 5; ; waitMs = Math.min(250, waitMs * 2)) {
+      const { Running, ExitCode } = ExecAnswer.parse(await asked("ending a command", exec.inspect()));
+      if (!Running) return ExitCode;
+      if (this.#ending !== null) return null;
+      await pause(waitMs);
+    }
+  }
+
+  async #result(exitCode: number | null): Promise<ExecResult> {
+    const { container, id, oom } = this.#scene;
+    const stdout = this.#stdout.result();
+    if (exitCode === 126 && stdout.bytes < 4096) {
+      const text = Buffer.from(stdout.head).toString();
+      if (isStartFailure(text)) return this.#startFailure(text.trim());
+    }
+    const killed = exitCode === null || exitCode === 137 || exitCode === 143;
+    if (killed && !(await isRunning(container))) throw gone(id);
+    const waitMs = exitCode === 137 ? oomWordMs : 0;
+    return {
+      exitCode,
+      timedOut: this.#timedOut,
+      flooded: this.#flooded,
+      outOfMemory: exitCode !== 0 && (await oom.happened(container.id, this.#startedMs, waitMs)),
+      stdout,
+      stderr: this.#stderr.result(),
+      durationMs: performance.now() - this.#startedMs,
+    };
+  }
+}
+
+const isStartFailure = (text: string): boolean =>
+  /OCI runtime exec failed|unable to find user|executable file not found|unable to start container process/.test(text);
+
+function writeInput(stream: Duplex, bytes: Uint8Array): void {
+  // A command that does not read its input to the end is no failure.
+  stream.once("error", () => undefined);
+  stream.end(bytes);
+}
+
+function couldNotStart(exitCode: number, reason: string, durationMs: number): ExecResult {
+  const none = new Uint8Array(0);
+  const text = new TextEncoder().encode(`${reason.trim()}\n`);
+  return {
+    exitCode,
+    timedOut: false,
+    flooded: false,
+    outOfMemory: false,
+    stdout: { head: none, gapBytes: 0, tail: none, bytes: 0 },
+    stderr: { head: text, gapBytes: 0, tail: none, bytes: text.length },
+    durationMs,
+  };
+}
+
+/** False for one that is not there, too. */
+export async function isRunning(container: Docker.Container): Promise<boolean> {
+  try {
+    const { State } = ContainerAnswer.parse(await container.inspect());
+    return State.Running;
+  } catch (error) {
+    if (statusOf(error) === 404) return false;
+    throw daemonTrouble(error, "looking at a sandbox");
+  }
+}
