@@ -93,15 +93,21 @@ export class IndexThreads {
 const failed = (why: string, cause?: unknown): BoundaryError =>
   new BoundaryError("infrastructure", "search_index", why, { cause, retryable: true });
 
-/** Bundled servers have the thread's bundle beside their own; from source, it is run as source. */
+/** Bundled servers have the thread's bundle beside their own; from source, the thread reads source as this process does. */
 function startWorker(): Worker {
   const here = import.meta.url;
   const options = {
     workerData: { maxBytes: maxIndexBytes },
     resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes },
-    stdout: false,
+    execArgv: [],
   };
-  if (!here.endsWith(".ts")) return new Worker(new URL("./index-thread.mjs", here), { ...options, execArgv: [] });
-  const loader = pathToFileURL(createRequire(here).resolve("tsx")).href;
-  return new Worker(new URL("./index-thread.ts", here), { ...options, execArgv: ["--import", loader] });
+  if (!here.endsWith(".ts")) return new Worker(new URL("./index-thread.mjs", here), options);
+  const tsx = pathToFileURL(createRequire(here).resolve("tsx"));
+  const [loader, main] = [new URL("./esm/api/index.mjs", tsx), new URL("./index-thread.ts", here)].map(({ href }) =>
+    JSON.stringify(href),
+  );
+  return new Worker(`import(${loader}).then(({ register }) => { register(); return import(${main}); });`, {
+    ...options,
+    eval: true,
+  });
 }
