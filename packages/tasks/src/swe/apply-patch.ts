@@ -47,7 +47,7 @@ export async function applyPatch(
 }
 
 const attempts = commands.map(
-  ({ line }, index) => `if ${line}; then leave ${first + index}; fi\ng reset -q --hard\ng clean -fdq`,
+  ({ line }, index) => `if ${line}; then leave ${first + index} "$2"; fi\ng reset -q --hard\ng clean -fdq`,
 );
 
 const script = `
@@ -62,10 +62,7 @@ leave() {
 }
 printf '%s\\n' '${rawAttributes}' > "$attributes"
 exec 2>&1
-${attempts
-  .join("\n")
-  .replaceAll("leave ", "leave ")
-  .replaceAll(/leave (\d+)/gu, 'leave $1 "$2"')}
+${attempts.join("\n")}
 if g apply --check --reverse "$2"; then leave ${first} "$2"; fi
 leave ${none} "$2"
 `;

@@ -76,14 +76,14 @@ const stateOf = (state: PatchState): NewEvidence => ({
 });
 
 /**
- * Files that can't be read stay as they were, and git says so. Submodules and repositories inside are left out. Applied to the
+ * The index keeps its time: by it git knows of which files it has to look into the bytes. Files that can't be read stay as they were, and git says so. Submodules and repositories inside are left out. Applied to the
  * beginning, the patch has to give what was found.
  */
 const script = `
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$2/collect.index"
 [ -d "$2" ] && [ -d "$1" ] && g cat-file -e 'refs/heads/base^{tree}' 2>/dev/null || exit ${noBase}
 cd "$1" || exit 3
-cp "$2/base.index" "$2/collect.index" 2>/dev/null || g read-tree refs/heads/base || exit 3
+cp -p "$2/base.index" "$2/collect.index" 2>/dev/null || g read-tree refs/heads/base || exit 3
 g add -A --ignore-errors . || true
 g diff --cached --binary --full-index --no-color --no-ext-diff --no-textconv --no-renames --no-relative --unified=3 \\
   --inter-hunk-context=0 --diff-algorithm=myers --src-prefix=a/ --dst-prefix=b/ --ignore-submodules=all \\
