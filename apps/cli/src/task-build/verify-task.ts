@@ -5,9 +5,9 @@
 import { randomBytes } from "node:crypto";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Sandbox, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
-import { evalScript, repositoryFolder } from "@rolldeck/tasks/offline-set/eval-script";
+import { repositoryFolder } from "@rolldeck/tasks/offline-set/eval-script";
 import { type ExpectedTests, expectedTests, type TestRun } from "@rolldeck/tasks/offline-set/expected-tests";
-import type { HarborFile } from "@rolldeck/tasks/offline-set/harbor-files";
+import { gradedScript, type HarborFile } from "@rolldeck/tasks/offline-set/harbor-files";
 import type { PreparedTask } from "@rolldeck/tasks/offline-set/prepare-task";
 import { logParsers } from "@rolldeck/tasks/swe/logs/log-parsers";
 import { readTestLog } from "@rolldeck/tasks/swe/logs/read-test-log";
@@ -29,32 +29,50 @@ interface Scene {
   readonly signal: AbortSignal;
 }
 
-const states = ["before", "after"] as const;
-type State = (typeof states)[number];
-
 /** @throws InputError when the tests don't tell before from after, BoundaryError("verifier") when the graders disagree */
 export async function verifyTask(task: PreparedTask, scene: Scene): Promise<VerifiedTask> {
-  const runs: Record<State, TestRun[]> = { before: [], after: [] };
-  let testMs = 0;
-  for (const state of states) {
-    await inSandbox(task, state, scene, async (sandbox) => {
-      const script = new TextEncoder().encode(evalScript(task));
-      for (let run = 0; run < scene.runs; run += 1) {
-        const { log, durationMs } = await runBash(sandbox, task, { stdin: script }, scene.signal);
-        const said = readTestLog(log, logParsers[task.entry.log], null);
-        if (said.kind !== "results")
-          throw failed(task, `its tests gave no results (${said.kind}): ${log.slice(-1500)}`);
-        runs[state].push(said.statuses);
-        testMs = durationMs;
+  return withSandbox(task, scene, async (before) =>
+    withSandbox(task, scene, async (after) => {
+      await applyFix(after, task, scene.signal);
+      const was = await runTests(before, task, scene);
+      const is = await runTests(after, task, scene);
+      const tests = expectedTests(task.entry.id, was.runs, is.runs);
+      for (const [sandbox, wanted, when] of [
+        [before, 0, "before"],
+        [after, 1, "after"],
+      ] as const) {
+        const reward = await harborReward(sandbox, task, scene, tests);
+        if (reward !== wanted) throw failed(task, `the Harbor test gives ${reward} ${when} the fix`);
       }
-    });
+      return { tests, testMs: is.testMs };
+    }),
+  );
+}
+
+async function runTests(
+  sandbox: Sandbox,
+  task: PreparedTask,
+  scene: Scene,
+): Promise<{ readonly runs: readonly TestRun[]; readonly testMs: number }> {
+  const script = new TextEncoder().encode(gradedScript(task));
+  const runs: TestRun[] = [];
+  let testMs = 0;
+  for (let run = 0; run < scene.runs; run += 1) {
+    const { log, durationMs } = await runBash(sandbox, task, { stdin: script }, scene.signal);
+    const said = readTestLog(log, logParsers[task.entry.log], null);
+    if (said.kind !== "results") throw failed(task, `its tests gave no results (${said.kind}): ${log.slice(-1500)}`);
+    runs.push(said.statuses);
+    testMs = durationMs;
   }
-  const tests = expectedTests(task.entry.id, runs.before, runs.after);
-  for (const state of states) {
-    const reward = await inSandbox(task, state, scene, (sandbox) => harborReward(sandbox, task, scene, tests));
-    if (reward !== (state === "after" ? 1 : 0)) throw failed(task, `the Harbor test gives ${reward} ${state} the fix`);
-  }
-  return { tests, testMs };
+  return { runs, testMs };
+}
+
+async function applyFix(sandbox: Sandbox, task: PreparedTask, signal: AbortSignal): Promise<void> {
+  const command = ["git", "apply", "--whitespace=nowarn", "-"];
+  const stdin = new TextEncoder().encode(task.patch);
+  const applied = await sandbox.exec({ command, stdin, timeoutMs: 30_000 }, signal);
+  if (applied.exitCode === 0) return;
+  throw failed(task, `its fix does not apply: ${new TextDecoder().decode(applied.stderr.head)}`);
 }
 
 const Reward = z.object({ reward: z.number() });
@@ -86,24 +104,15 @@ async function runBash(
   return { log: new TextDecoder().decode(head), durationMs: result.durationMs };
 }
 
-/** A fresh sandbox in one of the two states; closed whatever happens. */
-async function inSandbox<T>(
+/** A fresh sandbox, closed whatever happens. */
+async function withSandbox<T>(
   task: PreparedTask,
-  state: State,
   { runtime, image, runs, signal }: Scene,
   use: (sandbox: Sandbox) => Promise<T>,
 ): Promise<T> {
-  const spec = sandboxSpec(image, (runs + 1) * task.entry.timeoutS * 1000 + 60_000);
+  const spec = sandboxSpec(image, 2 * (runs + 1) * task.entry.timeoutS * 1000 + 120_000);
   const sandbox = await runtime.open(spec, signal);
   try {
-    if (state === "after") {
-      const command = ["git", "apply", "--whitespace=nowarn", "-"];
-      const stdin = new TextEncoder().encode(task.patch);
-      const applied = await sandbox.exec({ command, stdin, timeoutMs: 30_000 }, signal);
-      if (applied.exitCode !== 0) {
-        throw failed(task, `its fix does not apply: ${new TextDecoder().decode(applied.stderr.head)}`);
-      }
-    }
     return await use(sandbox);
   } finally {
     await runtime.close(spec.id, new AbortController().signal);

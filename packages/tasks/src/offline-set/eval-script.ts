@@ -1,21 +1,20 @@
 /**
  * The script that grades a repository: upstream's test files are the commit's, the test patch goes in, the tests run between the
- * markers that readers of such logs look for. Everything it prints is on standard output.
+ * markers that readers of such logs look for. Graders add the line that tells the tests' exit code: it is that of the last command
+ * before the end marker.
  */
+import { quoted } from "../swe/eval-script.ts";
+import { endMark, startMark } from "../swe/logs/read-test-log.ts";
 import type { PreparedTask } from "./prepare-task.ts";
 
 export const repositoryFolder = "/testbed";
-
-/** One shell word. */
-export const quoted = (text: string): string =>
-  /^[\w./+@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 type Gradable = Pick<PreparedTask, "baseCommit" | "testPatch" | "testFiles"> & {
   readonly entry: Pick<PreparedTask["entry"], "test">;
 };
 
 /** Lines that make the test files what the commit has. */
-export function restoreTests({ baseCommit, testFiles }: Gradable): string[] {
+function restoreTests({ baseCommit, testFiles }: Gradable): string[] {
   const { present, added } = testFiles;
   const words = (files: readonly string[]): string => files.map(quoted).join(" ");
   // Whatever stands there in their place: a checkout does not replace a folder that is not empty.
@@ -36,11 +35,9 @@ export function evalScript(task: Gradable): string {
     // A patch ends with a line end of its own.
     task.testPatch.replace(/\n$/, ""),
     end,
-    "echo '>>>>> Start Test Output'",
+    `echo '${startMark}'`,
     `( ${task.entry.test} ) 2>&1`,
-    "test_exit_code=$?",
-    "echo '>>>>> End Test Output'",
-    `echo ">>>>> Test Exit Code: $test_exit_code"`,
+    `echo '${endMark}'`,
     ...restoreTests(task),
     "",
   ].join("\n");

@@ -3,7 +3,8 @@
  * the same lists decide.
  */
 import { stringify } from "smol-toml";
-import { evalScript, quoted, repositoryFolder } from "./eval-script.ts";
+import { evalScriptOf, quoted } from "../swe/eval-script.ts";
+import { evalScript, repositoryFolder } from "./eval-script.ts";
 import type { ExpectedTests } from "./expected-tests.ts";
 import type { PreparedTask } from "./prepare-task.ts";
 import { repositoryName } from "./set-list.ts";
@@ -34,13 +35,28 @@ export function harborFiles(
     file("instruction.md", instruction(entry.report)),
     file("environment/Dockerfile", dockerfile(options.base)),
     file("tests/test.sh", testScript(task), true),
-    file("tests/eval.sh", evalScript(task), true),
+    file("tests/eval.sh", gradedScript(task), true),
     file("tests/grade.py", options.gradeScript),
     file("tests/expected.json", `${JSON.stringify({ log: entry.log, ...lists(tests) }, null, 1)}\n`),
     file("solution/solve.sh", solveScript(), true),
     file("solution/fix.patch", task.patch),
   ];
 }
+
+/** The script as the row's grader runs it: with the tests' exit code. */
+export const gradedScript = (task: PreparedTask): string =>
+  evalScriptOf(
+    {
+      kind: "swe-bench",
+      repo: repositoryName(task.entry),
+      version: null,
+      baseCommit: task.baseCommit,
+      testPatch: task.testPatch,
+      evalScript: evalScript(task),
+      failToPass: [],
+    },
+    repositoryFolder,
+  ).text;
 
 const lists = ({ failToPass, passToPass }: ExpectedTests) => ({ failToPass, passToPass });
 
