@@ -9,7 +9,12 @@ const written = (name: DialectName, content = ""): string =>
 describe("the dialect a text is written in", () => {
   const pairs = names.flatMap((run) => names.filter((other) => other !== run).map((other) => [run, other] as const));
   // Formats that another one reads as its own: nothing to say.
-  const shared = new Set(["pythonic llama-pythonic", "llama-pythonic pythonic", "qwen-xml skyrl"]);
+  const shared = new Set([
+    "pythonic llama-pythonic",
+    "llama-pythonic pythonic",
+    "qwen-xml skyrl",
+    "llama-json code-blocks",
+  ]);
 
   it.each(pairs)("a run of %s that gets %s: the calls are read, or the other is named", (run, other) => {
     const text = written(other, "I try.");

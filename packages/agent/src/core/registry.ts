@@ -1,5 +1,6 @@
 /** Every way a model may write its calls. Add one: a file in dialects/ and a line here. */
 import type { Dialect } from "@rolldeck/contracts/ports/dialect";
+import { codeBlocks } from "./dialects/code-blocks.ts";
 import { hermes } from "./dialects/hermes.ts";
 import { llamaJson } from "./dialects/llama-json.ts";
 import { llamaPythonic } from "./dialects/llama-pythonic.ts";
@@ -17,6 +18,7 @@ export const dialects = {
   "llama-pythonic": llamaPythonic,
   mistral,
   skyrl,
+  "code-blocks": codeBlocks,
   openai,
 } satisfies Record<string, Dialect>;
 export type DialectName = keyof typeof dialects;
