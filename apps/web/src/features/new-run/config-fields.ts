@@ -70,6 +70,10 @@ const special: Record<string, string> = {
   mcp: "MCP servers",
   passAt: "Pass at k",
   onLength: "When a turn is cut",
+  cpus: "CPUs",
+  memoryMb: "Memory, MiB",
+  pids: "Processes",
+  diskMb: "Disk, MiB",
 };
 /** `maxContextTokens` → "Max context tokens"; milliseconds say so. */
 export function labelOf(key: string): string {
@@ -183,6 +187,7 @@ export const sections: readonly Section[] = [
     title: "Resources",
     groups: [
       { title: "Dispatcher", fields: under("dispatcher.") },
+      { title: "Sandboxes", fields: under("sandbox.") },
       { title: "Checkpoints", fields: under("checkpoints.") },
       { title: "Budget", fields: under("budget.") },
     ],

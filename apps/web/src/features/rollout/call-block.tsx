@@ -1,9 +1,12 @@
+import { artifactNames } from "@rolldeck/contracts/api/artifacts";
 import type { TurnView } from "@rolldeck/contracts/api/rollouts";
+import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 import type { JSX } from "react";
 import { Chip } from "../../design/chip.tsx";
 import { TextPreview } from "../../design/text-preview.tsx";
 import { formatBytes, formatCount } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
+import { panes } from "./evidence/panes.ts";
 import type { SubAgent } from "./thread-tree.ts";
 
 type Call = TurnView["calls"][number];
@@ -11,11 +14,13 @@ type Call = TurnView["calls"][number];
 /** One call with its arguments, what came back, where all of that lies, and the agent it made. */
 export function CallBlock({
   call,
+  turn,
   agent,
   artifactHref,
   onGo,
 }: {
   call: Call;
+  turn: number;
   /** The sub-agent that the call made. */
   agent: SubAgent | undefined;
   artifactHref(name: string): string;
@@ -50,10 +55,10 @@ export function CallBlock({
         <TextPreview text={JSON.stringify(call.arguments, null, Object.keys(call.arguments).length > 1 ? 2 : 0)} />
         <span className="text-xs leading-[18px] text-g7">{failed ? "Error" : "Result"}</span>
         <Result call={call} />
-        {(call.wholeBytes !== null || call.artifacts.length > 0) && (
+        {(call.wholeBytes !== null || call.artifacts.some(isOfCall)) && (
           <>
             <span className="text-xs leading-[18px] text-g7">In full</span>
-            <Whole call={call} artifactHref={artifactHref} />
+            <Whole call={call} turn={turn} artifactHref={artifactHref} />
           </>
         )}
       </div>
@@ -68,12 +73,38 @@ function Result({ call }: { call: Call }): JSX.Element {
   return <TextPreview text={text === "" ? "(empty)" : text} cutCharacters={cutCharacters} />;
 }
 
+/** What belongs to the whole rollout may lie at a call's place. */
+const wellKnown: readonly string[] = Object.values(artifactNames);
+const isOfCall = ({ name }: Call["artifacts"][number]): boolean => !wellKnown.includes(name);
+
 /** The model saw a part; this is how much there was, and where it is kept. */
-function Whole({ call, artifactHref }: { call: Call; artifactHref(name: string): string }): JSX.Element {
+function Whole({
+  call,
+  turn,
+  artifactHref,
+}: {
+  call: Call;
+  turn: number;
+  artifactHref(name: string): string;
+}): JSX.Element {
+  const [, setView] = useQueryStates({ pane: parseAsStringLiteral(panes), output: parseAsString }, { history: "push" });
+  const onShow = () => void setView({ pane: "output", output: `${turn}.${call.index}` });
   return (
     <span className="flex flex-wrap gap-x-3 text-xs leading-[18px] text-g7">
       {call.wholeBytes !== null && <span>the model saw a cut version of {formatBytes(call.wholeBytes)}</span>}
-      {call.artifacts.map((artifact) => (
+      {call.artifacts.some(isOfCall) && (
+        <button
+          type="button"
+          className="text-accent-text hover:underline"
+          onClick={(event) => {
+            event.stopPropagation();
+            onShow();
+          }}
+        >
+          show it in full
+        </button>
+      )}
+      {call.artifacts.filter(isOfCall).map((artifact) => (
         <a
           key={artifact.name}
           href={artifactHref(artifact.name)}

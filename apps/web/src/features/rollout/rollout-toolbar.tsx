@@ -53,7 +53,7 @@ export function RolloutToolbar({
       )}
       <span className="flex-1" />
       {!showTokens && (
-        <span className="flex items-center gap-1 text-xs whitespace-nowrap text-g7 max-md:hidden">
+        <span className="flex items-center gap-1 text-xs whitespace-nowrap text-g7 max-[1440px]:hidden">
           <Kbd>j</Kbd>
           <Kbd>k</Kbd> turn <Kbd>t</Kbd> tokens <Kbd>⌘F</Kbd> find
         </span>

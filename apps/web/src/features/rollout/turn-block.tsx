@@ -62,6 +62,7 @@ export const TurnBlock = memo(function TurnBlock({
             <CallBlock
               key={call.index}
               call={call}
+              turn={turn.turn}
               agent={agents.get(threadOfCall(turn, call.index))}
               artifactHref={(name) => artifactHref(turn.turn, call.index, name)}
               onGo={onGo}

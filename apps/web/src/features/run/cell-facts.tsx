@@ -5,6 +5,7 @@ import type { JSX } from "react";
 import { ButtonLink } from "../../design/button.tsx";
 import { CopyText } from "../../design/copy-text.tsx";
 import { Facts } from "../../design/facts.tsx";
+import { visibleText } from "../../design/visible-text.ts";
 import { formatCount, formatNumber, shortenId } from "../../format/numbers.ts";
 import { CellGlyph, cellKind, kindLabels } from "./cell-glyph.tsx";
 
@@ -50,6 +51,7 @@ export function CellFacts({ matrix, selected }: { matrix: Matrix; selected: stri
               {cell.attempt}
             </span>,
           ],
+          ...(cell.flags.length > 0 ? ([["Flags", visibleText(cell.flags.join("; "))]] as const) : []),
           ["Task", group.taskSet],
           [
             "Instance",

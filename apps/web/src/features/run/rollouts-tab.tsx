@@ -1,8 +1,8 @@
 "use client";
-import type { RunDetail } from "@rolldeck/contracts/api/runs";
+import type { Matrix, RunDetail } from "@rolldeck/contracts/api/runs";
 import { useQuery } from "@tanstack/react-query";
-import { parseAsInteger, parseAsStringLiteral, useQueryStates } from "nuqs";
-import { type JSX, useState } from "react";
+import { parseAsBoolean, parseAsInteger, parseAsStringLiteral, useQueryStates } from "nuqs";
+import { type JSX, useMemo, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Button, IconButton } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
@@ -19,6 +19,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
   const [view, setView] = useQueryStates({
     purpose: parseAsStringLiteral(["train", "evaluate"]).withDefault(run.kind === "evaluate" ? "evaluate" : "train"),
     step: parseAsInteger,
+    flagged: parseAsBoolean.withDefault(false),
   });
   const [selected, setSelected] = useState<string | null>(null);
   const picked = view.step !== null && view.step >= 0 ? view.step : null;
@@ -28,7 +29,10 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
       { enabled: !frozen, placeholderData: (known) => known, refetchInterval: 10_000 },
     ),
   );
-  const matrix = query.data;
+  const whole = query.data;
+  const flagged = useMemo(() => whole && onlyFlagged(whole), [whole]);
+  const filtered = view.flagged && flagged !== undefined && flagged.groups.length > 0;
+  const matrix = filtered ? flagged : whole;
   const go = (step: number | undefined) =>
     step !== undefined && void setView({ step: step === matrix?.steps[0] ? null : step });
   const at = matrix?.step === null || matrix === undefined ? -1 : matrix.steps.indexOf(matrix.step);
@@ -75,6 +79,17 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           </span>
         )}
         <span className="flex-1" />
+        {flagged && flagged.groups.length > 0 && (
+          <Button
+            look="quiet"
+            aria-pressed={filtered}
+            className={filtered ? "bg-paused-soft text-paused" : undefined}
+            title="Only groups with a rollout that its verifier flagged"
+            onClick={() => void setView({ flagged: !view.flagged })}
+          >
+            ⚑ flagged
+          </Button>
+        )}
         {matrix && <MatrixTally matrix={matrix} />}
       </div>
       {query.error && (
@@ -112,3 +127,9 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
     </>
   );
 }
+
+/** Whole groups: a flagged rollout is read beside its siblings. */
+const onlyFlagged = (matrix: Matrix): Matrix => ({
+  ...matrix,
+  groups: matrix.groups.filter(({ cells }) => cells.some(({ flags }) => flags.length > 0)),
+});

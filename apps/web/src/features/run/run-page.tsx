@@ -8,6 +8,7 @@ import { useTRPC } from "../../api/query-provider.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { type TabItem, Tabs } from "../../design/tabs.tsx";
+import { formatCount } from "../../format/numbers.ts";
 import { EvaluationTab } from "../evaluation/evaluation-tab.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { useActions, useCrumbs } from "../shell/page-header.ts";
@@ -17,11 +18,12 @@ import { LogTab } from "./log-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
 import { RolloutsTab } from "./rollouts-tab.tsx";
 import { RunHeader } from "./run-header.tsx";
+import { SandboxesTab, useSandboxCounts } from "./sandboxes-tab.tsx";
 import { TimelineTab } from "./timeline-tab.tsx";
 import { useAdjacentRun } from "./use-adjacent-run.ts";
 import { useRunFeed } from "./use-run-feed.ts";
 
-const tabs = ["overview", "rollouts", "timeline", "log", "config", "checkpoints", "evaluation"] as const;
+const tabs = ["overview", "rollouts", "timeline", "log", "config", "checkpoints", "evaluation", "sandboxes"] as const;
 type Tab = (typeof tabs)[number];
 const labels: Record<Tab, string> = {
   overview: "Overview",
@@ -31,6 +33,7 @@ const labels: Record<Tab, string> = {
   config: "Config",
   checkpoints: "Checkpoints",
   evaluation: "Evaluation",
+  sandboxes: "Sandboxes",
 };
 
 export function RunPage({ runId }: { runId: string }): JSX.Element {
@@ -43,6 +46,10 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
   // An evaluation run has no training to chart: its scores come first.
   const tab = asked ?? (run?.kind === "evaluate" ? "evaluation" : "overview");
   const feed = useRunFeed(runId, run?.head ?? null, frozen);
+  const { all: allSandboxes, live: liveSandboxes } = useSandboxCounts(runId, frozen);
+  // Most runs open none: they have no tab for them.
+  const withSandboxes = allSandboxes > 0 || tab === "sandboxes";
+  const shownTabs = useMemo(() => tabs.filter((each) => each !== "sandboxes" || withSandboxes), [withSandboxes]);
   const adjacent = useAdjacentRun(runId);
   useCrumbs([
     { label: "Runs", href: "/runs" },
@@ -53,13 +60,13 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
       () => [
         { label: "Relaunch this run with changes", run: () => router.push(`/runs/new?from=${runId}`) },
         { label: "Compare this run with others", run: () => router.push(`/compare?runs=${runId}`) },
-        ...tabs.map((each) => ({ label: `Show ${labels[each].toLowerCase()}`, run: () => void setTab(each) })),
+        ...shownTabs.map((each) => ({ label: `Show ${labels[each].toLowerCase()}`, run: () => void setTab(each) })),
       ],
-      [router, runId, setTab],
+      [router, runId, setTab, shownTabs],
     ),
   );
   useKeys("Run", [
-    ...tabs.map((each, index) => ({ keys: String(index + 1), label: labels[each], run: () => void setTab(each) })),
+    ...shownTabs.map((each, index) => ({ keys: String(index + 1), label: labels[each], run: () => void setTab(each) })),
     { keys: "[", label: "Newer run", run: () => adjacent.newer && router.push(`/runs/${adjacent.newer}?tab=${tab}`) },
     { keys: "]", label: "Older run", run: () => adjacent.older && router.push(`/runs/${adjacent.older}?tab=${tab}`) },
     { keys: "z", label: "Freeze or go on", run: () => setFrozen(!frozen) },
@@ -82,9 +89,10 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
       </div>
     );
   }
-  const items: TabItem<Tab>[] = tabs.map((each) => ({
+  const items: TabItem<Tab>[] = shownTabs.map((each) => ({
     value: each,
     label: labels[each],
+    ...(each === "sandboxes" && liveSandboxes > 0 ? { count: `${formatCount(liveSandboxes)} live` } : {}),
     ...(each === "checkpoints" && run.checkpoints.length > 0 ? { count: String(run.checkpoints.length) } : {}),
   }));
   return (
@@ -111,6 +119,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
         {tab === "log" && <LogTab run={run} feed={feed} />}
         {tab === "config" && <ConfigTab run={run} />}
         {tab === "checkpoints" && <CheckpointsTab run={run} />}
+        {tab === "sandboxes" && <SandboxesTab run={run} frozen={frozen} />}
         {tab === "evaluation" && <EvaluationTab run={run} frozen={frozen} />}
       </div>
     </>

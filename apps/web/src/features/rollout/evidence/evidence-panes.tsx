@@ -34,7 +34,7 @@ export function PaneTabs({
   const items: TabItem<Pane>[] = panes.map((value) => ({
     value,
     label: paneLabels[value],
-    ...(value === "sandboxes" && live > 0 ? { count: `${formatCount(live)} there` } : {}),
+    ...(value === "sandboxes" && live > 0 ? { count: `${formatCount(live)} live` } : {}),
   }));
   return (
     <div className="shrink-0 overflow-x-auto border-b border-g3 px-3">

@@ -30,7 +30,7 @@ export function FilterInput({
         else return;
         event.preventDefault();
       }}
-      className="h-7 w-[220px] rounded-md border border-g4 bg-transparent px-2 text-sm"
+      className="h-7 w-[180px] rounded-md border border-g4 bg-transparent px-2 text-sm"
     />
   );
 }

@@ -48,7 +48,7 @@ export function OutputPane({
       aria-label="Output of"
       value={output.key}
       onChange={(event) => onChoose(event.target.value)}
-      className="num h-7 max-w-[420px] rounded-md border border-g4 bg-g0 px-1 text-sm"
+      className="num h-7 w-[280px] rounded-md border border-g4 bg-g0 px-1 text-sm"
     >
       {outputs.map(({ key, label }) => (
         <option key={key} value={key}>

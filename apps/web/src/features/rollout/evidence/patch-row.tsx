@@ -42,8 +42,8 @@ function FileRow({ row: { file } }: { row: Extract<PatchRow, { kind: "file" }> }
       <CopyText text={pathOf(file)}> </CopyText>
       {words && <span className="text-xs text-g7">{visibleText(words)}</span>}
       <span className="num text-xs">
-        <span className="text-done">+{formatCount(file.added)}</span>{" "}
-        <span className="text-failed">−{formatCount(file.removed)}</span>
+        {file.added > 0 && <span className="text-done">+{formatCount(file.added)}</span>}{" "}
+        {file.removed > 0 && <span className="text-failed">−{formatCount(file.removed)}</span>}
       </span>
     </div>
   );

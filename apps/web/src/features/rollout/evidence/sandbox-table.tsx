@@ -1,13 +1,12 @@
 "use client";
 import { isThere, type SandboxInfo, type SandboxState } from "@rolldeck/contracts/api/sandboxes";
-import type { JSX } from "react";
-import { Button } from "../../../design/button.tsx";
+import Link from "next/link";
+import type { ButtonHTMLAttributes, JSX } from "react";
 import { CopyText } from "../../../design/copy-text.tsx";
 import { join } from "../../../design/join.ts";
 import { Table, Td, Th } from "../../../design/table.tsx";
 import { TimeAgo, useNow } from "../../../design/time-ago.tsx";
 import { visibleText } from "../../../design/visible-text.ts";
-import { shortenId } from "../../../format/numbers.ts";
 import { formatDuration, formatUtc } from "../../../format/times.ts";
 
 const looks: Readonly<Record<SandboxState, { readonly mark: string; readonly tone: string }>> = {
@@ -23,6 +22,7 @@ export function SandboxTable({
   sandboxes,
   chosen,
   busy,
+  withRollout = false,
   onShell,
   onKeep,
   onLetGo,
@@ -31,6 +31,8 @@ export function SandboxTable({
   /** Whose shell is open. */
   chosen: string | null;
   busy: boolean;
+  /** Of several rollouts: which one is named. */
+  withRollout?: boolean;
   onShell(sandbox: SandboxInfo): void;
   onKeep(sandbox: SandboxInfo): void;
   onLetGo(sandbox: SandboxInfo): void;
@@ -41,6 +43,7 @@ export function SandboxTable({
         <tr>
           <Th>State</Th>
           <Th>Sandbox</Th>
+          {withRollout && <Th>Rollout</Th>}
           <Th>For</Th>
           <Th right>Attempt</Th>
           <Th>Runtime</Th>
@@ -61,16 +64,26 @@ export function SandboxTable({
             <Td className="text-sm">
               <State sandbox={sandbox} />
             </Td>
-            <Td>
-              <CopyText text={sandbox.sandboxId}>{shortenId(sandbox.sandboxId, 6)}</CopyText>
+            <Td className="whitespace-nowrap">
+              <CopyText text={sandbox.sandboxId}>{`…${sandbox.sandboxId.slice(-8)}`}</CopyText>
             </Td>
-            <Td className="text-sm">
+            {withRollout && (
+              <Td className="mono text-sm whitespace-nowrap">
+                <Link
+                  href={`/runs/${sandbox.runId}/t/${sandbox.rolloutId}?pane=sandboxes`}
+                  className="text-accent-text hover:underline"
+                >
+                  …{sandbox.rolloutId.slice(-8)}
+                </Link>
+              </Td>
+            )}
+            <Td className="text-sm whitespace-nowrap">
               {sandbox.purpose === "agent" ? "the agent" : "grading"}
               {sandbox.inPlace && <span className="text-g7"> and grading</span>}
             </Td>
             <Td right>{sandbox.attempt}</Td>
             <Td className="text-sm">{sandbox.runtime}</Td>
-            <Td className="mono max-w-[260px] truncate text-sm">
+            <Td className="mono max-w-[220px] truncate text-sm">
               <span title={sandbox.image ?? undefined}>{visibleText(sandbox.image ?? "none")}</span>
             </Td>
             <Td className="max-w-[160px] truncate text-sm">
@@ -79,31 +92,27 @@ export function SandboxTable({
             <Td right>
               <TimeAgo at={sandbox.openedAt} />
             </Td>
-            <Td right>
+            <Td right className="whitespace-nowrap">
               <Lived sandbox={sandbox} />
             </Td>
             <Td className="py-0.5">
               <span className="flex gap-1">
                 {isThere(sandbox) && (
                   <>
-                    <Button className="h-6 px-2 text-sm" onClick={() => onShell(sandbox)}>
-                      Open shell
-                    </Button>
-                    <Button
-                      look="quiet"
-                      className="h-6 px-2 text-sm"
+                    <RowButton onClick={() => onShell(sandbox)}>Open shell</RowButton>
+                    <RowButton
                       disabled={busy}
                       title="Kept for 30 min from now, after its rollout is done with it"
                       onClick={() => onKeep(sandbox)}
                     >
                       Keep 30 min
-                    </Button>
+                    </RowButton>
                   </>
                 )}
                 {sandbox.state === "kept" && (
-                  <Button look="quiet" className="h-6 px-2 text-sm" disabled={busy} onClick={() => onLetGo(sandbox)}>
+                  <RowButton disabled={busy} onClick={() => onLetGo(sandbox)}>
                     Close now
-                  </Button>
+                  </RowButton>
                 )}
               </span>
             </Td>
@@ -146,4 +155,14 @@ function Lived({ sandbox: { openedAt, closedAt } }: { sandbox: SandboxInfo }): J
   const now = useNow();
   const end = closedAt ? Date.parse(closedAt) : now;
   return <>{formatDuration(openedAt && end ? Math.max(0, end - Date.parse(openedAt)) : null)}</>;
+}
+
+function RowButton(rest: Omit<ButtonHTMLAttributes<HTMLButtonElement>, "className">): JSX.Element {
+  return (
+    <button
+      type="button"
+      className="h-6 rounded-md border border-g4 bg-g0 px-2 text-sm whitespace-nowrap hover:bg-g2 disabled:opacity-50"
+      {...rest}
+    />
+  );
 }

@@ -29,6 +29,13 @@ const phaseLabels: Readonly<Record<string, string>> = {
 const stageOfPhase = (purpose: SandboxInfo["purpose"], phase: string): Stage =>
   purpose === "grade" || phase === "verify" ? "evaluate" : phase === "open" || phase === "setUp" ? "init" : "run";
 
+/** As they come one after the other; what is not known comes last. */
+function inOrder(phases: SandboxInfo["phases"]): [string, number][] {
+  const known = Object.keys(phaseLabels);
+  const place = (phase: string) => (known.includes(phase) ? known.indexOf(phase) : known.length);
+  return Object.entries(phases).sort(([a], [b]) => place(a) - place(b));
+}
+
 export function timingRows(
   { attempt, spans }: Pick<RolloutDetail, "attempt" | "spans">,
   sandboxes: readonly SandboxInfo[],
@@ -46,7 +53,7 @@ export function timingRows(
     });
     rows.push({ key: `${stage} worked`, label: stage, stage, kind: "worked", ms: worked, ofMs: null });
     for (const sandbox of ours)
-      for (const [phase, ms] of Object.entries(sandbox.phases))
+      for (const [phase, ms] of inOrder(sandbox.phases))
         if (stageOfPhase(sandbox.purpose, phase) === stage)
           rows.push({
             key: `${sandbox.sandboxId} ${phase}`,

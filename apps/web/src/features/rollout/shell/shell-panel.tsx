@@ -29,7 +29,10 @@ export function ShellPanel({ sandbox, onClose }: { sandbox: SandboxInfo; onClose
             the agent sees, and its own clean-up may end what you start. That you were here is kept in the run's log.
           </p>
           <div className="flex gap-2">
-            <Button onClick={() => setAccepted(true)}>Open the shell</Button>
+            {/* It was asked for by a key or a click just now: the next key may say yes. */}
+            <Button autoFocus onClick={() => setAccepted(true)}>
+              Open the shell
+            </Button>
             <Button look="quiet" onClick={onClose}>
               Cancel
             </Button>
