@@ -94,7 +94,7 @@ async function startWorker(
   return worker;
 }
 
-function startPages(port: number): ChildProcess {
+export function startPages(port: number): ChildProcess {
   const next = path.join(root, "node_modules/next/dist/bin/next");
   return spawn(process.execPath, [next, "start", "-H", "127.0.0.1", "-p", String(port)], {
     cwd: path.join(root, "apps/web"),
@@ -103,7 +103,7 @@ function startPages(port: number): ChildProcess {
   });
 }
 
-async function untilPagesAnswer(port: number, web: ChildProcess): Promise<void> {
+export async function untilPagesAnswer(port: number, web: ChildProcess): Promise<void> {
   for (let tries = 0; tries < 300; tries += 1) {
     if (web.exitCode !== null) throw new Error(`next start ended with ${web.exitCode}`);
     const answer = await fetch(`http://127.0.0.1:${port}/runs`).catch(() => null);
@@ -113,7 +113,7 @@ async function untilPagesAnswer(port: number, web: ChildProcess): Promise<void> 
   throw new Error("the pages did not answer within 30 s");
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();
