@@ -196,7 +196,7 @@ export class Gateway {
         };
       }),
       queued: this.places.queued,
-      sandboxes: this.directory.size,
+      sandboxes: [...this.directory.all()].filter(({ phase }) => phase === "open" || phase === "opening").length,
       usage: this.#usage.all(),
     };
   }
