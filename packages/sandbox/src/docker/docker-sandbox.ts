@@ -35,7 +35,7 @@ export class DockerSandbox implements Sandbox {
   }
 
   killAll(signal: AbortSignal, user?: string): Promise<void> {
-    return unlessAborted(killProcesses(this.#scene, user ?? this.#scene.user, "KILL"), signal);
+    return unlessAborted(killProcesses(this.#scene, user ?? this.#scene.user), signal);
   }
 
   readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {

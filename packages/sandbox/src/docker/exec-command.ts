@@ -14,7 +14,7 @@ import { pause, unlessAborted } from "../shared/waiting.ts";
 import { ContainerAnswer, ExecAnswer } from "./answers.ts";
 import type { ContainerScene } from "./container-scene.ts";
 import { asked, daemonTrouble, gone, refused, statusOf } from "./daemon-trouble.ts";
-import { killProcesses } from "./kill-processes.ts";
+import { askProcessesToEnd, killProcesses } from "./kill-processes.ts";
 import { OutputFrames } from "./output-frames.ts";
 
 /** Between the request to end and the end, milliseconds. */
@@ -160,10 +160,10 @@ class RunningCommand {
     const user = this.#request.user ?? this.#scene.user;
     try {
       if (first === "TERM") {
-        await killProcesses(this.#scene, user, "TERM");
+        await askProcessesToEnd(this.#scene, user);
         await this.#closed(graceMs);
       }
-      await killProcesses(this.#scene, user, "KILL");
+      await killProcesses(this.#scene, user);
       await this.#closed(closingMs);
     } finally {
       this.#stream?.destroy();

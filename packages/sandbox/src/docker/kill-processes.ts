@@ -3,25 +3,50 @@
  * ending the one it knows would spare what left its group; a signal to all of the user's processes at once spares none, however
  * they were started and even at the limit of processes. The keeper is another user's and lives.
  */
-import { BoundaryError } from "@rolldeck/contracts/errors";
 import { within } from "../shared/waiting.ts";
-import { ExecAnswer } from "./answers.ts";
 import type { ContainerScene } from "./container-scene.ts";
 import { asked } from "./daemon-trouble.ts";
 
 const answerMs = 15_000;
-/** For a moment, where a container may not even start the shell that does it. */
-const spareprocesses = 16;
+/**
+ * Processes that a container may have more than its limit for a moment, try by try: one that is full of processes which start
+ * others may not even start the shell that ends them.
+ */
+const tries = [0, 0, 0, 64, 256];
 
-/** @throws BoundaryError("sandbox"): `gone`, or `unavailable` when the daemon did not do it */
-export async function killProcesses(scene: ContainerScene, user: string, signal: "TERM" | "KILL"): Promise<void> {
-  if (await sendSignal(scene, user, signal)) return;
-  await asked("ending processes", scene.container.update({ PidsLimit: scene.pids + spareprocesses }));
-  const sent = await sendSignal(scene, user, signal);
-  await asked("ending processes", scene.container.update({ PidsLimit: scene.pids }));
-  if (!sent)
-    throw new BoundaryError("sandbox", "unavailable", `no signal reached the processes of sandbox ${scene.id}`);
+/** Asks them to end; those that can't hear it are not asked again. @throws BoundaryError("sandbox") */
+export async function askProcessesToEnd(scene: ContainerScene, user: string): Promise<void> {
+  await sendSignal(scene, user, "TERM");
 }
+
+/**
+ * Where no shell can be started, the container is started anew: its processes and memory file systems are gone then, its files
+ * stay, and its life begins again.
+ * @throws BoundaryError("sandbox"): `gone`, or `unavailable` when the daemon did not do it
+ */
+export async function killProcesses(scene: ContainerScene, user: string): Promise<void> {
+  if (await killWithShell(scene, user)) return;
+  await within(asked("ending processes", scene.container.restart({ t: 0 })), answerMs, "ending processes");
+}
+
+async function killWithShell(scene: ContainerScene, user: string): Promise<boolean> {
+  let raised = false;
+  try {
+    for (const more of tries) {
+      if (more > 0) {
+        raised = true;
+        await asked("ending processes", scene.container.update({ PidsLimit: scene.pids + more }));
+      }
+      if (await sendSignal(scene, user, "KILL")) return true;
+    }
+    return false;
+  } finally {
+    if (raised) await asked("ending processes", scene.container.update({ PidsLimit: scene.pids }));
+  }
+}
+
+/** Its own word that it got so far: a shell that could not be started ends with numbers of all kinds. */
+const sentWord = "rolldeck-sent";
 
 /** False when the shell could not be started. */
 async function sendSignal(scene: ContainerScene, user: string, signal: string): Promise<boolean> {
@@ -29,13 +54,22 @@ async function sendSignal(scene: ContainerScene, user: string, signal: string): 
   const work = (async () => {
     const exec = await asked(
       what,
-      scene.container.exec({ Cmd: ["/bin/sh", "-c", `kill -${signal} -1`], User: user, WorkingDir: "/" }),
+      scene.container.exec({
+        Cmd: ["/bin/sh", "-c", `kill -${signal} -1 2>/dev/null; echo ${sentWord}`],
+        AttachStdout: true,
+        User: user,
+        WorkingDir: "/",
+      }),
     );
     const stream = await asked(what, exec.start({ Detach: false }));
-    await new Promise<void>((resolve) => stream.on("end", resolve).on("close", resolve).on("error", resolve).resume());
-    const { ExitCode } = ExecAnswer.parse(await asked(what, exec.inspect()));
-    // 1: there was no process to send it to.
-    return ExitCode === 0 || ExitCode === 1;
+    let said = "";
+    await new Promise<void>((resolve) => {
+      stream.on("data", (bytes: Buffer) => {
+        said = (said + bytes.toString("latin1")).slice(-200);
+      });
+      stream.on("end", resolve).on("close", resolve).on("error", resolve);
+    });
+    return said.includes(sentWord);
   })();
   return within(work, answerMs, what);
 }
