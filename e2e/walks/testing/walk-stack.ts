@@ -67,7 +67,7 @@ export async function startWalkStack(options: WalkStackOptions = {}): Promise<Wa
 
 /** What the API reads of the variables that a walk sets. */
 function listed(env: Readonly<Record<string, string>>) {
-  const own = { ROLLDECK_DATABASE_URL: "unused", ROLLDECK_DATA_DIR: root, ROLLDECK_ROOT: root };
+  const own = { ROLLDECK_DATABASE_URL: "postgres://unused", ROLLDECK_DATA_DIR: root, ROLLDECK_ROOT: root };
   const { dataRoots, servers, hasJudge, sandboxes } = readSettings({ ...own, ...env });
   return { dataRoots, servers, hasJudge, sandboxes };
 }
