@@ -6,6 +6,7 @@ import { memorySmall } from "./memory/small/task.ts";
 import { memory } from "./memory/task.ts";
 import { searchSmall } from "./search/small/task.ts";
 import { search } from "./search/task.ts";
+import { swe } from "./swe/task.ts";
 
 export const tasks = {
   harbor,
@@ -14,6 +15,7 @@ export const tasks = {
   "memory-small": memorySmall,
   search,
   "search-small": searchSmall,
+  swe,
 } satisfies Record<string, Task>;
 export type TaskName = keyof typeof tasks;
 export const taskNames = Object.keys(tasks);

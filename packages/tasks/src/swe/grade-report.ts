@@ -1,0 +1,34 @@
+/** The report and evidence of one grading. Invariant: the report fits where evidence is kept; what is left out is messages first. */
+import { artifactNames, maxArtifactBytes } from "@rolldeck/contracts/api/artifacts";
+import type { GradingSandboxes } from "@rolldeck/contracts/ports/task";
+import { TestReport } from "@rolldeck/contracts/test-report";
+
+const maxNameLength = 2_000;
+
+export async function keepReport(keep: GradingSandboxes["keep"], report: TestReport): Promise<void> {
+  const content = fitted(TestReport.parse(report));
+  await keep({ name: artifactNames.tests, mediaType: "application/json", content });
+}
+
+function fitted(report: TestReport): Uint8Array {
+  const tests = report.tests.map((test) => ({ ...test, name: test.name.slice(0, maxNameLength) }));
+  const whole = encoded({ ...report, tests });
+  if (whole.length <= maxArtifactBytes) return whole;
+  const quiet = tests.map((test) => ({ ...test, message: test.message?.slice(0, 100) ?? null }));
+  for (let kept = quiet.length; ; kept = Math.floor(kept / 2)) {
+    const part = encoded({ ...report, tests: quiet.slice(0, kept) });
+    if (part.length <= maxArtifactBytes || kept === 0) return part;
+  }
+}
+
+const encoded = (report: TestReport): Uint8Array => new TextEncoder().encode(JSON.stringify(report));
+
+/** Of a longer log its beginning and its end. */
+export async function keepLog(keep: GradingSandboxes["keep"], log: Uint8Array): Promise<void> {
+  const evidence = { name: artifactNames.testOutput, mediaType: "text/plain" } as const;
+  if (log.length <= maxArtifactBytes) return keep({ ...evidence, content: log });
+  const note = new TextEncoder().encode(`\n[… ${log.length - maxArtifactBytes + 100} bytes left out …]\n`);
+  const half = Math.floor((maxArtifactBytes - 100) / 2);
+  const content = Buffer.concat([log.subarray(0, half), note, log.subarray(log.length - half)]);
+  await keep({ ...evidence, content, wholeBytes: log.length });
+}
