@@ -2,6 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { errorText } from "./commands/error-text.ts";
 import { addRunCommands } from "./commands/run-commands.ts";
+import { addRunSandboxCommands } from "./commands/sandbox-commands.ts";
 import { addSandboxCommands } from "./commands/sandbox-host.ts";
 import { addServerCommands } from "./commands/server-commands.ts";
 import { addTaskBuild } from "./commands/task-build.ts";
@@ -23,6 +24,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   addRunCommands(program);
   addServerCommands(program);
   addSandboxCommands(program);
+  addRunSandboxCommands(program);
   const task = program.command("task").description("Sets of tasks with sandboxes, built and checked here");
   addTaskBuild(task);
   addTaskCheck(task);
