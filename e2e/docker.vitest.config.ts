@@ -2,7 +2,6 @@ import { defineConfig } from "vitest/config";
 
 // Tests that open sandboxes in a real Docker daemon. One daemon and one base image for all of them, made by the setup.
 export default defineConfig({
-  root: "..",
   test: {
     include: ["packages/**/*.docker.test.ts", "apps/**/*.docker.test.ts"],
     exclude: ["**/node_modules/**", "**/.next/**"],

@@ -13,6 +13,10 @@ const Variables = z.object({
   ROLLDECK_DOCKER_SOCKET: optional(z.string()),
   /** Network of the steps of image builds: `none` (default), or one of the daemon's (`default`, `host`, a name). */
   ROLLDECK_DOCKER_BUILD_NETWORK: optional(z.string().regex(/^[A-Za-z0-9][\w.-]{0,100}$/)),
+  /** Image of infra/egress-proxy, the network it goes out by, and whether hosts of private addresses may be allowed. */
+  ROLLDECK_EGRESS_IMAGE: optional(z.string().max(300)),
+  ROLLDECK_EGRESS_NETWORK: optional(z.string().regex(/^[A-Za-z0-9][\w.-]{0,100}$/)),
+  ROLLDECK_EGRESS_PRIVATE: optional(z.enum(["0", "1"])),
   ROLLDECK_SANDBOX_SERVER: optional(z.url({ protocol: /^https?$/ })),
   ROLLDECK_SANDBOX_TOKEN: optional(z.string().min(16)),
   ROLLDECK_SANDBOX_CA: optional(z.string()),
@@ -21,6 +25,15 @@ const Variables = z.object({
   ROLLDECK_SANDBOX_UNSAFE_LOCAL: optional(z.enum(["0", "1"])),
 });
 
+export interface EgressSettings {
+  /** Image of infra/egress-proxy; null = none, and allow-lists are refused. */
+  readonly image: string | null;
+  /** Network with the way out, beside the sandbox's own. */
+  readonly network: string;
+  /** Hosts of the list may have private addresses. */
+  readonly allowPrivate: boolean;
+}
+
 export interface SandboxSettings {
   /** Of tasks that need an image, where their run names none. */
   readonly imageRuntime: SandboxRuntimeName;
@@ -28,6 +41,8 @@ export interface SandboxSettings {
     readonly socket: string;
     /** Network of the steps of image builds; absent = none. */
     readonly buildNetwork?: string;
+    /** The way out of sandboxes with a list of allowed hosts. */
+    readonly egress: EgressSettings;
   };
   /** Null where no sandbox server is configured. */
   readonly remote: {
@@ -65,6 +80,11 @@ export function parseSandboxSettings(
     docker: {
       socket: env.ROLLDECK_DOCKER_SOCKET ?? "/var/run/docker.sock",
       ...(env.ROLLDECK_DOCKER_BUILD_NETWORK === undefined ? {} : { buildNetwork: env.ROLLDECK_DOCKER_BUILD_NETWORK }),
+      egress: {
+        image: env.ROLLDECK_EGRESS_IMAGE ?? null,
+        network: env.ROLLDECK_EGRESS_NETWORK ?? "bridge",
+        allowPrivate: env.ROLLDECK_EGRESS_PRIVATE === "1",
+      },
     },
     remote,
     kubernetes,

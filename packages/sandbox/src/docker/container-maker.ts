@@ -6,9 +6,10 @@ import type Docker from "dockerode";
 import { pack } from "tar-stream";
 import { unlessAborted } from "../shared/waiting.ts";
 import { PathAnswer, StatAnswer } from "./answers.ts";
+import { type BesideScene, closeBeside } from "./beside.ts";
 import { containerOptions, type ImageFacts } from "./container-options.ts";
 import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
-import { networkPart } from "./network.ts";
+import { type NetworkPart, networkPart } from "./network.ts";
 
 const hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
 const maxRemembered = 1_000;
@@ -20,15 +21,15 @@ export interface MadeContainer {
 
 export class ContainerMaker {
   readonly #docker: Docker;
-  readonly #deployment: string;
+  readonly #beside: BesideScene;
   /** Whether the storage driver has quotas; unknown until it was asked for one. */
   #diskQuota = true;
   /** Images without names for the loopback, by id: containers without a network are given none by the daemon. */
   readonly #hasHosts = new Map<string, boolean>();
 
-  constructor(docker: Docker, deployment: string) {
-    this.#docker = docker;
-    this.#deployment = deployment;
+  constructor(beside: BesideScene) {
+    this.#docker = beside.docker;
+    this.#beside = beside;
   }
 
   /** @throws BoundaryError("sandbox"), or the signal's reason */
@@ -38,14 +39,25 @@ export class ContainerMaker {
       return await unlessAborted(making, signal);
     } catch (error) {
       // It may still be on its way: removed as soon as it is there.
-      if (signal.aborted) making.then(({ containerId }) => this.#drop(containerId)).catch(() => undefined);
+      if (signal.aborted) {
+        making
+          .then(({ containerId }) => this.#drop(containerId))
+          .then(() => this.#dropBeside(spec.id))
+          .catch(() => undefined);
+      }
       throw error;
     }
   }
 
   async #make(spec: SandboxSpec, image: ImageFacts, signal: AbortSignal): Promise<MadeContainer> {
-    const network = networkPart(spec);
-    const container = await this.#create(spec, image);
+    const network = await networkPart(this.#beside, spec, signal);
+    let container: Docker.Container;
+    try {
+      container = await this.#create(spec, image, network);
+    } catch (error) {
+      await this.#dropBeside(spec.id);
+      throw error;
+    }
     try {
       signal.throwIfAborted();
       if (network.disabled) await this.#nameLoopback(container, image.id);
@@ -53,24 +65,25 @@ export class ContainerMaker {
       await container.start();
     } catch (error) {
       await this.#drop(container.id);
+      await this.#dropBeside(spec.id);
       throw signal.aborted ? signal.reason : startTrouble(error, spec);
     }
-    const options = containerOptions(spec, image, this.#scene(spec));
+    const options = containerOptions(spec, image, this.#scene(network));
     return { containerId: container.id, labels: options.Labels ?? {} };
   }
 
-  #scene(spec: SandboxSpec) {
-    return { deployment: this.#deployment, network: networkPart(spec), diskQuota: this.#diskQuota };
+  #scene(network: NetworkPart) {
+    return { deployment: this.#beside.deployment, network, diskQuota: this.#diskQuota };
   }
 
-  async #create(spec: SandboxSpec, image: ImageFacts): Promise<Docker.Container> {
+  async #create(spec: SandboxSpec, image: ImageFacts, network: NetworkPart): Promise<Docker.Container> {
     try {
-      return await this.#docker.createContainer(containerOptions(spec, image, this.#scene(spec)));
+      return await this.#docker.createContainer(containerOptions(spec, image, this.#scene(network)));
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       if (this.#diskQuota && /storage-opt|storage opt|quota/i.test(text)) {
         this.#diskQuota = false;
-        return this.#create(spec, image);
+        return this.#create(spec, image, network);
       }
       if (statusOf(error) === 409) {
         throw new BoundaryError("sandbox", "refused", `there is a sandbox ${spec.id} already`, { cause: error });
@@ -91,6 +104,11 @@ export class ContainerMaker {
     files.entry({ name: "etc/hosts", mode: 0o644 }, hosts);
     files.finalize();
     await asked("naming the loopback", container.putArchive(Readable.from(files), { path: "/" }));
+  }
+
+  /** What can't be removed now goes with the next sweep. */
+  async #dropBeside(id: string): Promise<void> {
+    await closeBeside(this.#docker, id).catch(() => undefined);
   }
 
   async #drop(containerId: string): Promise<void> {

@@ -65,9 +65,11 @@ export function containerOptions(
     Cmd: [],
     User: keeperUser,
     WorkingDir: workdir,
-    Env: Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries({ ...network.beside?.environment, ...spec.environment }).map(
+      ([name, value]) => `${name}=${value}`,
+    ),
     // The name resolves whatever the image knows of names.
-    Hostname: "localhost",
+    Hostname: network.beside ? "main" : "localhost",
     // Input is how the keeper hears of a new lease.
     OpenStdin: true,
     StdinOnce: false,
@@ -84,6 +86,11 @@ export function containerOptions(
       [labels.pids]: String(pidsLimit(spec)),
     },
     HostConfig: hostConfig(spec, scene),
+    ...(network.beside && {
+      NetworkingConfig: {
+        EndpointsConfig: { [network.beside.mode]: { IPAMConfig: { IPv4Address: network.beside.address } } },
+      },
+    }),
   };
 }
 
@@ -116,6 +123,11 @@ function hostConfig(
     IpcMode: "private",
     LogConfig: { Type: "none", Config: {} },
     ...(scene.network.mode === undefined ? {} : { NetworkMode: scene.network.mode }),
+    // Names are lines in a file: nothing of the sandbox's is asked of a name server.
+    ...(scene.network.beside && {
+      ExtraHosts: [...scene.network.beside.hosts],
+      ...(spec.network.mode === "public" ? {} : { Dns: ["127.0.0.1"] }),
+    }),
     Mounts: spec.mounts.map((mount) => ({
       Type: "bind" as const,
       Source: mount.source,

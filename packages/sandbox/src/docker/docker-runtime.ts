@@ -17,13 +17,13 @@ import Docker from "dockerode";
 import type { RuntimeScene } from "../runtime-scene.ts";
 import { Places, pause, unlessAborted, within } from "../shared/waiting.ts";
 import { ContainerAnswer, InfoAnswer, ListAnswer } from "./answers.ts";
+import { besideIds, closeBeside } from "./beside.ts";
 import { ContainerMaker } from "./container-maker.ts";
 import { containerName, defaultResources, labels, specLabels } from "./container-options.ts";
 import { asked, daemonTrouble, gone, refused, statusOf } from "./daemon-trouble.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import { DockerImages } from "./images.ts";
 import { leaseLine } from "./lease-keeper.ts";
-import { closeNetwork } from "./network.ts";
 import { OomWatch } from "./oom-watch.ts";
 
 const createsAtOnce = 8;
@@ -32,6 +32,8 @@ const answerMs = 10_000;
 const removalMs = 30_000;
 /** A container that was made and never started, or ended and was not removed, is somebody's leftover after this. */
 const leftoverMs = 60_000;
+/** Services that come up slowly are given as long before they are taken for somebody's leftover. */
+const openingMs = 900_000;
 
 export class DockerRuntime implements SandboxRuntime {
   readonly name = "docker";
@@ -39,6 +41,8 @@ export class DockerRuntime implements SandboxRuntime {
   readonly limits = [
     "disk: all of a sandbox only where the storage driver has quotas (overlay2 on xfs with pquota, btrfs, zfs); elsewhere each file, to diskMb",
     "/tmp is in memory and counts as such; half of the memory at most",
+    "services beside a sandbox have no lease of their own: when all of this is killed they stay until something of it runs again",
+    "a public network is the machine's own bridge, with all that can be reached from there",
     "a snapshot holds neither memory file systems nor processes",
   ];
   readonly #docker: Docker;
@@ -52,6 +56,8 @@ export class DockerRuntime implements SandboxRuntime {
   readonly #renewing = new Places(renewalsAtOnce);
   readonly #onTrouble: RuntimeScene["onTrouble"];
   #sweeper: NodeJS.Timeout | null = null;
+  /** Sandboxes that are not there while something of theirs is, and since when. */
+  #aloneSince = new Map<string, number>();
 
   constructor(scene: RuntimeScene) {
     this.#socket = scene.settings.docker.socket;
@@ -63,7 +69,13 @@ export class DockerRuntime implements SandboxRuntime {
       deployment: scene.deployment,
       buildNetwork: scene.settings.docker.buildNetwork ?? "none",
     });
-    this.#maker = new ContainerMaker(this.#docker, scene.deployment);
+    const { egress } = scene.settings.docker;
+    this.#maker = new ContainerMaker({
+      docker: this.#docker,
+      images: this.#images,
+      deployment: scene.deployment,
+      egress,
+    });
     this.#oom = new OomWatch(this.#docker, `${labels.deployment}=${scene.deployment}`);
   }
 
@@ -177,7 +189,7 @@ export class DockerRuntime implements SandboxRuntime {
 
   async close(id: string, signal: AbortSignal): Promise<void> {
     await unlessAborted(this.#remove(containerName(id)), signal);
-    await closeNetwork(this.#docker, id);
+    await unlessAborted(closeBeside(this.#docker, id), signal);
   }
 
   async #remove(name: string): Promise<void> {
@@ -235,9 +247,12 @@ export class DockerRuntime implements SandboxRuntime {
     if (this.#sweeper !== null) return;
     const sweep = async (): Promise<void> => {
       try {
-        for (const found of await this.#listed()) {
+        const beside = await besideIds(this.#docker, this.#deployment);
+        const listed = await this.#listed();
+        for (const found of listed) {
           if (found.leftover) await this.close(found.id, AbortSignal.timeout(removalMs));
         }
+        await this.#sweepBeside(beside, new Set(listed.map(({ id }) => id)));
       } catch (error) {
         this.#onTrouble("Docker sandboxes: leftovers could not be removed", error);
       }
@@ -245,6 +260,16 @@ export class DockerRuntime implements SandboxRuntime {
     this.#sweeper = setInterval(() => void sweep(), leftoverMs);
     this.#sweeper.unref();
     void sweep();
+  }
+
+  /** What a sandbox left that ended with nobody to close it. One that is being opened has its services first. */
+  async #sweepBeside(beside: ReadonlySet<string>, there: ReadonlySet<string>): Promise<void> {
+    const now = performance.now();
+    const alone = [...beside].filter((id) => !there.has(id));
+    this.#aloneSince = new Map(alone.map((id) => [id, this.#aloneSince.get(id) ?? now]));
+    for (const [id, sinceMs] of this.#aloneSince) {
+      if (now - sinceMs > openingMs) await closeBeside(this.#docker, id);
+    }
   }
 
   async disconnect(): Promise<void> {

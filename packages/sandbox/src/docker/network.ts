@@ -1,29 +1,23 @@
 /**
- * What a sandbox may reach, as container options, and what has to be made and removed with it. Here: nothing at all, or the
- * machine's own bridge where the spec says `public`. Anything else is refused, never weakened.
+ * What a sandbox may reach, as container options. Nothing at all, what stands beside it, or the machine's own bridge where the spec
+ * says `public`.
  */
 import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
-import type Docker from "dockerode";
-import { refused } from "./daemon-trouble.ts";
+import { type BesideScene, needsBeside, openBeside, type SandboxNetwork } from "./beside.ts";
 
 export interface NetworkPart {
   /** Then no network is made for it but its own loopback, which starts faster than the network named `none`. */
   readonly disabled: boolean;
   readonly mode?: string;
+  /** What stands beside it; absent: nothing does. */
+  readonly beside?: SandboxNetwork;
 }
 
-/** @throws BoundaryError("sandbox", "refused") */
-export function networkPart(spec: SandboxSpec): NetworkPart {
-  if (spec.services.length > 0) throw refused("Docker sandboxes have no services beside them yet");
-  switch (spec.network.mode) {
-    case "none":
-      return { disabled: true };
-    case "public":
-      return { disabled: false, mode: "bridge" };
-    case "allow-list":
-      throw refused("Docker sandboxes have no network with a list of hosts yet");
+/** Opens what has to stand beside it first. @throws BoundaryError("sandbox"), the signal's reason; nothing is left then */
+export async function networkPart(scene: BesideScene, spec: SandboxSpec, signal: AbortSignal): Promise<NetworkPart> {
+  if (needsBeside(spec)) {
+    const beside = await openBeside(scene, spec, signal);
+    return { disabled: false, mode: beside.mode, beside };
   }
+  return spec.network.mode === "public" ? { disabled: false, mode: "bridge" } : { disabled: true };
 }
-
-/** Removes what was made beside the sandbox. Idempotent. */
-export async function closeNetwork(_docker: Docker, _id: string): Promise<void> {}
