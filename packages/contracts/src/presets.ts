@@ -104,6 +104,85 @@ export const presets = {
       budget: { steps: 20 },
     },
   },
+  swe: {
+    title: "SWE: train on real repositories",
+    summary:
+      "The recipe of the SkyRL-Agent paper: shell, editor and code search in containers, 64 instances of 8 rollouts a step. Needs GPUs, and a folder of rows: train (R2E-Gym) and evaluate (SWE-bench Verified).",
+    config: {
+      name: "software engineering",
+      tags: ["swe"],
+      seed: 1,
+      model: { name: "Qwen/Qwen3-32B", thinking: true },
+      taskSets: [{ name: "swe", dataset: "swe", options: { tools: "bash+editor+search", agent: "react" } }],
+      agent: {
+        dialect: "hermes",
+        maxTurns: 50,
+        maxContextTokens: 32_768,
+        sampling: { temperature: 1, maxTokensPerTurn: 4_096 },
+        toolTimeoutMs: 120_000,
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 96, run: 96, evaluate: 96 } },
+      // What ran into a limit is graded and counts in its group, and is not trained.
+      algorithm: {
+        groupsPerStep: 64,
+        groupSize: 8,
+        advantage: "rloo",
+        normalisation: "constant",
+        learningRate: 1e-6,
+        clipLow: 0.2,
+        clipHigh: 0.28,
+        trainCut: false,
+      },
+      evaluation: { every: 10, samples: 100, temperature: 0 },
+      checkpoints: { every: 5, keep: 3 },
+      budget: { steps: 125 },
+    },
+  },
+  "swe-evaluate": {
+    title: "SWE: evaluate",
+    summary:
+      "Shell and editor only, 40k tokens, 100 turns, over the held-out rows of a folder of SWE rows. Runs against any endpoint you name.",
+    config: {
+      kind: "evaluate",
+      name: "software engineering, evaluated",
+      tags: ["swe"],
+      seed: 1,
+      model: { name: "Qwen/Qwen3-32B", thinking: true },
+      taskSets: [{ name: "swe", dataset: "swe", maxTurns: 100, options: { tools: "bash+editor", agent: "codeact" } }],
+      agent: {
+        dialect: "hermes",
+        maxTurns: 100,
+        maxContextTokens: 40_960,
+        sampling: { temperature: 0, maxTokensPerTurn: 4_096 },
+        toolTimeoutMs: 120_000,
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 32, run: 32, evaluate: 32 } },
+      evaluation: { samples: 500 },
+    },
+  },
+  "swe-offline": {
+    title: "SWE: evaluate on the offline set",
+    summary:
+      "Eleven real bugs that `rolldeck task build` makes on this machine, without a registry of images. Needs Docker, and an endpoint named policy in the operator's list.",
+    config: {
+      kind: "evaluate",
+      name: "offline SWE set",
+      tags: ["swe", "offline"],
+      seed: 1,
+      model: { name: "any" },
+      backend: { name: "openai-chat", server: "policy" },
+      taskSets: [{ name: "swe", dataset: "swe-set", options: { tools: "bash+editor+search", agent: "react" } }],
+      agent: {
+        dialect: "openai",
+        maxTurns: 50,
+        maxContextTokens: 32_768,
+        sampling: { temperature: 0, maxTokensPerTurn: 4_096 },
+        toolTimeoutMs: 120_000,
+      },
+      dispatcher: { name: "pipeline", bounds: { init: 4, run: 8, evaluate: 4 } },
+      evaluation: { samples: 11 },
+    },
+  },
   smoke: {
     title: "Smoke: two small steps",
     summary:
