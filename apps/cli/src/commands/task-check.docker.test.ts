@@ -1,7 +1,7 @@
 /** The public task shapes, checked in real containers as `rolldeck task check` does it. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
 import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
 import { checkTask } from "@rolldeck/tasks/check/check-task";
@@ -11,6 +11,8 @@ import { testDocker } from "../../../../packages/sandbox/testing/test-docker.ts"
 import { harborSet } from "../../../../packages/tasks/testing/harbor/harbor-set.ts";
 
 const docker = testDocker();
+/** Whether Docker sandboxes can have services beside them: then the task with one is solved, until then it is refused. */
+const hasServices = false;
 
 describe.skipIf(docker === null)("task check", () => {
   const folder = mkdtempSync(join(tmpdir(), "task-check-"));
@@ -56,5 +58,51 @@ describe.skipIf(docker === null)("task check", () => {
     );
     expect([report.good, report.bad]).toEqual([4, 0]);
     expect(await runtimes.get("docker").list(new AbortController().signal)).toEqual([]);
+  });
+
+  test("a service beside the agent's container is reached by its name", async () => {
+    const report = await check(harborSet, { include: ["beside"] });
+    const found = report.instances.map(({ state, reason }) => [state, reason]);
+    if (hasServices) expect(found).toEqual([["good", null]]);
+    else expect(found).toEqual([["broken", expect.stringMatching(/^sandbox, refused: .*services/)]]);
+  });
+
+  test("tasks that can't be trusted are bad, each for its own reason", async () => {
+    const task = (name: string, test: string, solution: string | null) => {
+      const files = {
+        "task.toml": '[environment]\ndocker_image = "rolldeck-test-base:bookworm"\nnetwork_mode = "no-network"\n',
+        "instruction.md": "x",
+        "tests/test.sh": test,
+        ...(solution === null ? {} : { "solution/solve.sh": solution }),
+      };
+      for (const [file, text] of Object.entries(files)) {
+        mkdirSync(join(folder, "bad", name, dirname(file)), { recursive: true });
+        writeFileSync(join(folder, "bad", name, file), text);
+      }
+    };
+    const reward = "/logs/verifier/reward.txt";
+    task("easy", `echo 1 > ${reward}`, ":");
+    task("wrong", `echo 0 > ${reward}`, ":");
+    task("silent", "echo no reward", ":");
+    task("unsolved", `echo 0 > ${reward}`, null);
+    // Solved, and its tests pass at every other run.
+    task(
+      "flaky",
+      `[ -f /solved ] && n=$(cat /n 2>/dev/null || echo 0); echo $((n + 1)) > /n; echo $((\${n:-1} % 2 == 0)) > ${reward}`,
+      "touch /solved",
+    );
+    const report = await check(join(folder, "bad"), {}, 2);
+    expect(report.instances.map(({ instanceId, state, reason }) => [instanceId.slice(0, -9), state, reason])).toEqual([
+      ["easy", "no-op passed", "doing nothing succeeds (reward 1, 1)"],
+      ["flaky", "flaky", "the author's solution: 1 of 2 gradings succeeded"],
+      [
+        "silent",
+        "broken",
+        expect.stringMatching(/^verifier, no_reward: \/tests\/test\.sh exited with 0 and wrote no reward: no reward$/),
+      ],
+      ["unsolved", "no solution", "it brings no solution"],
+      ["wrong", "oracle failed", "the author's solution does not succeed (reward 0, 0)"],
+    ]);
+    expect([report.good, report.unsolved, report.bad]).toEqual([0, 1, 4]);
   });
 });

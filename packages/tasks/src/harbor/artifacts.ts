@@ -9,6 +9,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import type { GradingSandboxes, NewEvidence } from "@rolldeck/contracts/ports/task";
 import { z } from "zod";
+import { archiveByList } from "./archive-by-list.ts";
 import { readTar, type TarEntry, TarRefusal, writeTar } from "./checked-tar.ts";
 import type { Artifact } from "./task-file.ts";
 
@@ -94,22 +95,37 @@ async function take(
   signal: AbortSignal,
 ): Promise<Taken | "missing" | "too large"> {
   const leftOut: string[] = [];
+  const onOdd = (name: string, why: string): void => {
+    if (leftOut.length < 100) leftOut.push(`${name.slice(0, 200)}: ${why}`);
+  };
   try {
-    const archive = await sandbox.getArchive(source, { maxBytes: maxArtifactBytes }, signal);
-    const entries = await readTar(archive, { maxBytes: maxArtifactBytes, maxEntries }, (name, why) => {
-      if (leftOut.length < 100) leftOut.push(`${name.slice(0, 200)}: ${why}`);
-    });
+    const archive = await archiveOf(source, sandbox, onOdd, signal);
+    if (archive === null) return "too large";
+    const entries = await readTar(archive, { maxBytes: maxArtifactBytes, maxEntries }, onOdd);
     const kept = entries.filter(({ name }) => !isExcluded(name, artifact.exclude));
     // Equal files give equal bytes: no time stands in the header.
     return { packed: gzipSync(await writeTar(kept)), leftOut };
   } catch (cause) {
-    if (cause instanceof SandboxFileError && cause.code === "not_found") return "missing";
-    if (cause instanceof SandboxFileError && cause.code === "too_large") return "too large";
     if (cause instanceof TarRefusal) return "too large";
-    if (cause instanceof SandboxFileError) {
-      throw new BoundaryError("sandbox", "not_collected", `${source}: ${cause.message}`, { cause });
-    }
-    throw cause;
+    if (!(cause instanceof SandboxFileError)) throw cause;
+    if (cause.code === "not_found" || cause.code === "not_a_directory") return "missing";
+    if (cause.code === "too_large") return "too large";
+    throw new BoundaryError("sandbox", "not_collected", `${source}: ${cause.message}`, { cause });
+  }
+}
+
+/** Null = too large. @throws SandboxFileError, BoundaryError("sandbox") */
+async function archiveOf(
+  source: string,
+  sandbox: Sandbox,
+  onOdd: (name: string, why: string) => void,
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  try {
+    return await sandbox.getArchive(source, { maxBytes: maxArtifactBytes }, signal);
+  } catch (cause) {
+    if (!(cause instanceof SandboxFileError) || cause.code !== "bad_archive") throw cause;
+    return archiveByList(source, sandbox, maxArtifactBytes, onOdd, signal);
   }
 }
 
@@ -131,7 +147,7 @@ function isExcluded(name: string, patterns: readonly string[]): boolean {
   });
 }
 const asExpression = (piece: string): string =>
-  piece === "*" ? ".*" : piece === "?" ? "." : piece.replaceAll(/[\\^$.*+?()[\]{}|/-]/gu, (each) => `\\${each}`);
+  piece === "*" ? ".*" : piece === "?" ? "." : piece.replaceAll(/[\\^$.*+?()[\]{}|]/gu, (each) => `\\${each}`);
 
 /**
  * Puts what was taken where it was, in another sandbox.

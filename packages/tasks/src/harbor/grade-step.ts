@@ -56,41 +56,46 @@ export async function gradeStep(task: HarborTask, step: TaskStep, scene: GradeSc
   const flags = scene.afterAgent === undefined ? [] : await phase("undo", scene.afterAgent());
   const isPlanted = await phase("clear", clear(scene));
   if (isPlanted && scene.afterAgent !== undefined) flags.push("left files where tests and rewards go");
-  await phase("upload", upload(task, step, scene));
-  const result = await phase("tests", run(scene));
-  await keepOutput(scene, result);
-  const rewards = await phase("reward", readRewards(scene, result));
-  const tests = testList((await readIfThere(scene, "ctrf.json", maxReportBytes)) ?? new Uint8Array());
-  const command = {
-    text: testScript,
-    exitCode: result.exitCode,
-    timedOut: result.timedOut,
-    durationMs: result.durationMs,
-    timeoutMs: scene.timeoutMs,
-  };
-  return { rewards, report: { version: 1, grader: "harbor", patch: null, command, tests, flags, phases } };
+  try {
+    await phase("upload", upload(task, step, scene));
+    const result = await phase("tests", run(scene));
+    await keepOutput(scene, result);
+    const rewards = await phase("reward", readRewards(scene, result));
+    const tests = testList((await readIfThere(scene, "ctrf.json", maxReportBytes)) ?? new Uint8Array());
+    await leaveNothing(scene);
+    const { exitCode, timedOut, durationMs } = result;
+    const command = { text: testScript, exitCode, timedOut, durationMs, timeoutMs: scene.timeoutMs };
+    return { rewards, report: { version: 1, grader: "harbor", patch: null, command, tests, flags, phases } };
+  } catch (cause) {
+    // What went wrong first is what counts.
+    if (cause instanceof BoundaryError && cause.boundary === "verifier") await leaveNothing(scene).catch(() => {});
+    throw cause;
+  }
 }
 
 const testScript = "/tests/test.sh";
 
-/** The agent's user first: root has no power over the folders of others here. @returns whether something was there */
-async function clear(scene: GradeScene): Promise<boolean> {
-  const { sandbox, signal } = scene;
-  const paths = scene.imageHasTests ? ["/logs/verifier"] : ["/tests", "/logs/verifier"];
-  const found = 'found=; for path do [ -n "$(ls -A "$path" 2>/dev/null)" ] && found=1; done; printf %s "$found"';
-  const options = { arguments: paths };
-  const printed = await runScript(sandbox, found, "looking for old results", { ...options, user: "root" }, signal);
-  await runScript(sandbox, 'rm -rf -- "$@" 2>/dev/null || :', "clearing old results", options, signal);
-  const script = `
+/** Emptied by the agent's user first: root has no power over the folders of others here. @returns whether something was there */
+async function clear({ sandbox, signal, imageHasTests }: GradeScene): Promise<boolean> {
+  const options = { arguments: imageHasTests ? ["/logs/verifier"] : ["/tests", "/logs/verifier"] };
+  const asAgent = `
+for path do [ -z "$(ls -A "$path" 2>/dev/null)" ] || echo found; done
+rm -rf -- "$@" 2>/dev/null || :`;
+  const printed = await runScript(sandbox, asAgent, "clearing old results", options, signal);
+  const asRoot = `
 for path in /logs /tests /logs/verifier; do [ ! -L "$path" ] || rm -f -- "$path" || exit 1; done
 [ ! -d /logs ] || chmod 755 /logs || exit 1
 rm -rf -- "$@" || exit 1
-mkdir -p /logs/verifier /tests || exit 1
-chmod 777 /logs/verifier || exit 1
-[ -L /logs ] || [ -L /logs/verifier ] || [ -L /tests ] && exit 1
+mkdir -p /logs/verifier /tests && chmod 777 /logs/verifier || exit 1
 [ -z "$(ls -A /logs/verifier)" ]`;
-  await runScript(sandbox, script, "clearing old results", { ...options, user: "root" }, signal).catch(notCleared);
+  await runScript(sandbox, asRoot, "clearing old results", { ...options, user: "root" }, signal).catch(notCleared);
   return printed !== "";
+}
+
+/** Nothing of a grading is left: neither for the agent's next step nor to be taken for the agent's work by another grading. */
+async function leaveNothing({ sandbox, signal, imageHasTests }: GradeScene): Promise<void> {
+  if (imageHasTests) return;
+  await runScript(sandbox, "rm -rf -- /tests /logs/verifier 2>/dev/null || :", "clearing up", { user: "root" }, signal);
 }
 
 const notCleared = (cause: unknown): never => {
@@ -119,15 +124,10 @@ export async function packStepFolder(
   return packFolder(`${task.folder}/steps/${step}/${part}`, task.folder, task.stepMarks[`${step}/${part}`] ?? null);
 }
 
-/** The script's own first line says what runs it; one without is bash's, as its authors ran it. */
+/** The script's own first line says what runs it; one without, or that can't be run, is bash's, as its authors ran it. */
 async function run({ sandbox, signal, timeoutMs, user, variables }: GradeScene): Promise<ExecResult> {
-  const chmod = `chmod 755 ${testScript} 2>/dev/null; [ -f ${testScript} ]`;
-  await runScript(sandbox, chmod, testScript, { user: "root" }, signal).catch((cause: unknown) => {
-    if (!(cause instanceof BoundaryError) || cause.code !== "script_failed") throw cause;
-    throw new BoundaryError("verifier", "no_tests", `there is no ${testScript} in the verifier's sandbox`, { cause });
-  });
-  const first = `head -c 2 ${testScript} | grep -q '#!'`;
-  const command = `if ${first}; then exec ${testScript}; else exec bash ${testScript}; fi 2>&1`;
+  const asIs = `[ -x ${testScript} ] && head -c 2 ${testScript} | grep -q '#!'`;
+  const command = `if ${asIs}; then exec ${testScript}; else exec bash ${testScript}; fi 2>&1`;
   return sandbox.exec(
     {
       command: ["/bin/sh", "-c", command],

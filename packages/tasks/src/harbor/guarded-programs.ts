@@ -5,7 +5,6 @@
  */
 
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
-import { z } from "zod";
 import { runScript, type ScriptOptions } from "./in-sandbox.ts";
 
 /** Package managers are not among them: agents update them in good faith, and only what they install matters. */
@@ -19,35 +18,32 @@ const loadedFiles =
 /** By name: where it is found, first place first, and the digest of what is there. */
 export type Programs = ReadonlyMap<string, readonly { readonly path: string; readonly digest: string }[]>;
 
-/** Prints `name path digest` lines, with the folders of the image's own PATH in their order. */
+/** Prints digests and paths, with the folders of the image's own PATH in their order, in few processes. */
 const listScript = `
+set --
 for name in ${guardedNames}; do
   rest=$task_path:
   while [ -n "$rest" ]; do
     folder=\${rest%%:*}; rest=\${rest#*:}
     file=$folder/$name
-    if [ -n "$folder" ] && [ -f "$file" ] && [ -x "$file" ]; then
-      digest=$(sha256sum < "$file") || digest=unreadable
-      printf '%s\\t%s\\t%s\\n' "$name" "$file" "\${digest%% *}"
-    fi
+    [ -n "$folder" ] && [ -f "$file" ] && [ -x "$file" ] && set -- "$@" "$file"
   done
 done
-for file in ${loadedFiles}; do
-  [ -e "$file" ] || continue
-  digest=$(sha256sum < "$file") || digest=unreadable
-  printf '%s\\t%s\\t%s\\n' "$file" "$file" "\${digest%% *}"
-done
+for file in ${loadedFiles}; do [ -e "$file" ] && set -- "$@" "$file"; done
+[ $# -eq 0 ] || sha256sum -- "$@" 2>/dev/null || :
 `;
-const Line = z.tuple([z.string().min(1), z.string().startsWith("/"), z.string().min(1)]);
+const line = /^([0-9a-f]{64}) [ *](\/.+)$/u;
+const guarded = new Set(guardedNames.split(" "));
 
 /** @throws BoundaryError("sandbox") */
 export async function listPrograms(sandbox: Sandbox, options: ScriptOptions, signal: AbortSignal): Promise<Programs> {
   const printed = await runScript(sandbox, listScript, "the listing of programs", options, signal);
   const programs = new Map<string, { path: string; digest: string }[]>();
-  for (const line of printed.split("\n")) {
-    const parsed = Line.safeParse(line.split("\t"));
-    if (!parsed.success) continue;
-    const [name, path, digest] = parsed.data;
+  for (const each of printed.split("\n")) {
+    const [, digest = "", path = ""] = line.exec(each) ?? [];
+    if (path === "") continue;
+    const last = path.slice(path.lastIndexOf("/") + 1);
+    const name = guarded.has(last) ? last : path;
     programs.set(name, [...(programs.get(name) ?? []), { path, digest }]);
   }
   return programs;

@@ -73,9 +73,8 @@ export class HarborRollout {
     const result = await this.#endStep(this.#stepAt(done), done, sandbox, { keep, signal });
     await keep(json(stepResultName(done), result));
     if (result.stopped) return null;
-    const reset =
-      "rm -rf -- /tests /logs/verifier /logs/agent && mkdir -p /logs/agent /logs/verifier && chmod 777 /logs/agent /logs/verifier";
-    await runScript(sandbox, reset, "making place for the next step", { user: "root" }, signal);
+    await runScript(sandbox, "rm -rf -- /logs/agent 2>/dev/null || :", "making place for the next step", {}, signal);
+    await makeLogFolders(sandbox, signal);
     await startStep(this.#task, next, sandbox, signal);
     return {
       output: "",

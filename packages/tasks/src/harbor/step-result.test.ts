@@ -53,6 +53,7 @@ describe("steps", () => {
         expect(verdict.success).toBe(true);
         expect(verdict.reward).toBeCloseTo(1, 9);
       }),
+      { numRuns: 20 },
     );
   });
   test("a gate asks each of its keys; one that is missing is below it", () => {

@@ -96,7 +96,8 @@ export async function packFolder(folder: string, home: string, mark: string | nu
     if (left < 0) throw refusal(`${folder} is larger than ${maxPackedBytes / 1_048_576} MiB`);
     const content = found.kind === "file" ? await readFile(join(folder, found.name)) : new Uint8Array();
     // Anyone in the sandbox who grades may read them, whatever umask the set was unpacked under.
-    const mode = found.kind === "folder" || (found.mode & 0o100) !== 0 ? 0o755 : 0o644;
+    const runs = found.kind === "folder" || (found.mode & 0o100) !== 0 || found.name.endsWith(".sh");
+    const mode = runs ? 0o755 : 0o644;
     entries.push({ name: found.name, kind: found.kind, mode, mtimeMs: found.mtimeMs, content, target: found.target });
   }
   return writeTar(entries);

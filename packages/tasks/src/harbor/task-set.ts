@@ -133,7 +133,7 @@ const matches =
   (name: string) =>
   (pattern: string): boolean =>
     new RegExp(`^${pattern.split("*").map(escaped).join(".*")}$`, "u").test(name);
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/gu, (character) => `\\${character}`);
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/gu, (character) => `\\${character}`);
 
 /** The n-th of every n is held out: 0 = none, 1 = all. */
 function hold(folders: readonly string[], every: number): Record<Split, string[]> {
