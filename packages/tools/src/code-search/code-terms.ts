@@ -3,18 +3,38 @@
  * their endings. Invariant: a word gives the same term wherever it stands.
  */
 
-const identifier = /[\p{L}\p{N}_]+/gu;
+const anyIdentifier = /[\p{L}\p{N}_]+/gu;
+/** The same for text that is ASCII, as nearly all code is; several times as fast. */
+const asciiIdentifier = /[A-Za-z0-9_]+/g;
+const notAscii = /[\u0080-\uffff]/;
 const part = /\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?\p{Ll}+|\p{Lu}+|\p{N}+|\p{Lo}+/gu;
 const maxTermLength = 40;
 
 /** Of a text, in order; with `whole`, an identifier of several parts gives itself too. */
 export function codeTerms(text: string, { whole = true }: { readonly whole?: boolean } = {}): string[] {
-  const terms: string[] = [];
-  for (const [name] of text.matchAll(identifier)) {
-    const known = remembered.get(name);
-    const parts = known ?? remember(name, termsOf(name));
-    for (const term of parts) if (whole || !term.startsWith("=")) terms.push(term);
-  }
+  const terms = identifiers(text).flatMap((name) => termsOf(name));
+  return whole ? terms : terms.filter((term) => !term.startsWith("="));
+}
+
+/** How often each comes. */
+export function countTerms(text: string): Map<string, number> {
+  const names = new Map<string, number>();
+  for (const name of identifiers(text)) names.set(name, (names.get(name) ?? 0) + 1);
+  const counts = new Map<string, number>();
+  for (const [name, times] of names)
+    for (const term of termsOf(name)) counts.set(term, (counts.get(term) ?? 0) + times);
+  return counts;
+}
+
+const identifiers = (text: string): readonly string[] =>
+  text.match(notAscii.test(text) ? anyIdentifier : asciiIdentifier) ?? [];
+
+function termsOf(name: string): readonly string[] {
+  const known = remembered.get(name);
+  if (known !== undefined) return known;
+  const terms = split(name);
+  if (remembered.size >= maxRemembered) remembered.clear();
+  remembered.set(name, terms);
   return terms;
 }
 
@@ -22,13 +42,7 @@ export function codeTerms(text: string, { whole = true }: { readonly whole?: boo
 const remembered = new Map<string, readonly string[]>();
 const maxRemembered = 50_000;
 
-function remember(name: string, terms: readonly string[]): readonly string[] {
-  if (remembered.size >= maxRemembered) remembered.clear();
-  remembered.set(name, terms);
-  return terms;
-}
-
-function termsOf(name: string): string[] {
+function split(name: string): string[] {
   if (name.length > 200) return [];
   const parts = (name.match(part) ?? []).map((one) => one.toLowerCase()).filter((one) => one.length > 1);
   const stems = parts.map((one) => stem(one.slice(0, maxTermLength)));

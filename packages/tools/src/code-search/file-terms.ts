@@ -3,7 +3,7 @@
  * both. A term's weight in a document sums over its fields, each measured against the length such a field usually has (BM25F), so
  * that a document's weights never change with what else is indexed.
  */
-import { codeTerms } from "./code-terms.ts";
+import { countTerms } from "./code-terms.ts";
 import type { SourceFile } from "./source-file.ts";
 
 export interface TermDocument {
@@ -33,6 +33,7 @@ const fields = {
   text: { weight: 1, byLength: 0.75, usualTerms: 75 },
 } satisfies Record<string, Field>;
 type FieldName = keyof typeof fields;
+const fieldNames = ["name", "owner", "path", "signature", "text"] as const satisfies readonly FieldName[];
 
 /** Parts of a file that are longer are data; their beginning says what they are. */
 const maxTextCharacters = 100_000;
@@ -45,39 +46,40 @@ export function fileTerms(file: SourceFile): FileTerms {
     places.set(term, places.size);
     return places.size - 1;
   };
-  const path = codeTerms(file.path.replace(/\.[^./]+$/, ""), { whole: false });
-  const document = (place: number, parts: Readonly<Record<FieldName, readonly string[]>>): TermDocument => {
+  const document = (
+    place: number,
+    parts: Readonly<Partial<Record<FieldName, ReadonlyMap<string, number>>>>,
+  ): TermDocument => {
     const weights = new Map<number, number>();
-    for (const [name, terms] of Object.entries(parts)) {
-      const { weight, byLength, usualTerms } = fieldNamed(name);
-      const one = weight / (1 - byLength + (byLength * terms.length) / usualTerms);
-      for (const term of terms) {
+    for (const name of fieldNames) {
+      const counts = parts[name];
+      if (counts === undefined) continue;
+      let length = 0;
+      for (const times of counts.values()) length += times;
+      const { weight, byLength, usualTerms } = fields[name];
+      const one = weight / (1 - byLength + (byLength * length) / usualTerms);
+      for (const [term, times] of counts) {
         const at = placeOf(term);
-        weights.set(at, (weights.get(at) ?? 0) + one);
+        weights.set(at, (weights.get(at) ?? 0) + one * times);
       }
     }
     return { place, terms: Uint32Array.from(weights.keys()), weights: Float32Array.from(weights.values()) };
   };
+  const path = countTerms(file.path.replace(/\.[^./]+$/, ""));
   const texts = ownTexts(file);
   const documents = file.entities.map((entity, place) => {
     const dot = entity.name.lastIndexOf(".");
     return document(place, {
-      name: codeTerms(entity.name.slice(dot + 1)),
-      owner: codeTerms(dot === -1 ? "" : entity.name.slice(0, dot)),
+      name: countTerms(entity.name.slice(dot + 1)),
+      owner: countTerms(dot === -1 ? "" : entity.name.slice(0, dot)),
       path,
-      signature: codeTerms(`${entity.signature} ${entity.decorators.join(" ")}`),
-      text: codeTerms(texts[place] ?? ""),
+      signature: countTerms(`${entity.signature} ${entity.decorators.join(" ")}`),
+      text: countTerms(texts[place] ?? ""),
     });
   });
-  const whole = document(-1, { name: [], owner: [], path, signature: [], text: codeTerms(texts.at(-1) ?? "") });
+  const whole = document(-1, { path, text: countTerms(texts.at(-1) ?? "") });
   return { vocabulary: [...places.keys()], documents: [...documents, whole] };
 }
-
-const fieldNamed = (name: string): Field => {
-  const field = Object.entries(fields).find(([key]) => key === name)?.[1];
-  if (field === undefined) throw new Error(`no field ${name}`);
-  return field;
-};
 
 /** Of each entity the text outside of those in it; the file's own is the last. */
 export function ownTexts(file: SourceFile): string[] {
