@@ -12,7 +12,8 @@
  *
  * To the supervisor: `a` (all of the last output has come), `r` (forget the state), `c` + 32 hex digits + mode + command, where the
  * mode is `n` (stdin is empty), `i` (stdin is a pipe that is kept open), `s` (as `n`, with no state). From it, on stderr: `ready
- * PID FOLDER`, `run MARK PID`; on stdout, behind the output: a line end, `MARK EXITCODE KEPT FOLDER` and a line end.
+ * PID FOLDER`, `run MARK PID`; on stdout, before the output: a record separator, `MARK+` and a line end; behind it: a record separator, `MARK EXITCODE
+ * KEPT FOLDER` and a line end.
  */
 
 /** Variables that bash itself keeps, and ours. */
@@ -125,6 +126,7 @@ run_command() {
   if ((${"$"}{#cmd} > ${largeCommand})); then printf '%s' "$cmd" >| "$dir/large"; cmd=; fi
   exec 5<> "$dir/out" && exec 6< "$dir/out" 7> "$dir/out" 5>&-
   if [[ $mode == i ]]; then exec 5<> "$dir/in" && exec 8< "$dir/in" 9> "$dir/in" 5>&-; else exec 8< /dev/null; fi
+  printf '\036%s+\n' "$mark"
   cat <&6 3>&- 6<&- 7>&- 8<&- 9>&- &
   cat=$!
   (
@@ -148,7 +150,7 @@ run_command() {
     if [[ -e $dir/ready ]]; then IFS= read -r -d '' at < "$dir/ready"; mv -f -- "$dir/state.new" "$dir/state"; else kept=0; fi
   fi
   kill -0 "$cat" || { cat <&6 3>&- 6<&- 7>&- 9>&- & cat=$!; }
-  printf '\n%s %s %s %q\n' "$mark" "$code" "$kept" "$at" >&7
+  printf '\036%s %s %s %q\n' "$mark" "$code" "$kept" "$at" >&7
   exec 7>&- 9>&-
   reading=1
 }
@@ -161,11 +163,14 @@ release() {
   IFS= read -r -t 0.02 -N 1 -u 6 byte
   status=$?
   if ((status == 0 || status > 128)); then
-    kill "$cat"
+    kill -9 "$cat"
+    wait "$cat"
     cat <&6 3>&- 6<&- > /dev/null &
     disown "$!"
     rm -f -- "$dir/out"
     mkfifo -m 600 -- "$dir/out"
+  else
+    wait "$cat"
   fi
   exec 6<&-
 }
