@@ -77,11 +77,12 @@ export class ContainerMaker {
   }
 
   async #create(spec: SandboxSpec, image: ImageFacts, network: NetworkPart): Promise<Docker.Container> {
+    const scene = this.#scene(network);
     try {
-      return await this.#docker.createContainer(containerOptions(spec, image, this.#scene(network)));
+      return await this.#docker.createContainer(containerOptions(spec, image, scene));
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      if (this.#diskQuota && /storage-opt|storage opt|quota/i.test(text)) {
+      if (scene.diskQuota && /storage-opt|storage opt|quota/i.test(text)) {
         this.#diskQuota = false;
         return this.#create(spec, image, network);
       }

@@ -6,7 +6,7 @@ import { type Duplex, PassThrough } from "node:stream";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
-import { pause, unlessAborted } from "../shared/waiting.ts";
+import { pause, roomIn, unlessAborted } from "../shared/waiting.ts";
 import { ExecAnswer } from "./answers.ts";
 import type { ContainerScene } from "./container-scene.ts";
 import { asked, daemonTrouble, gone, refused } from "./daemon-trouble.ts";
@@ -144,7 +144,4 @@ class DockerProcess implements SandboxProcess {
   }
 }
 
-function drained(output: PassThrough): Promise<void> {
-  if (!output.writableNeedDrain) return Promise.resolve();
-  return new Promise((resolve) => output.once("drain", resolve).once("close", resolve));
-}
+const drained = (output: PassThrough): Promise<void> => (output.writableNeedDrain ? roomIn(output) : Promise.resolve());

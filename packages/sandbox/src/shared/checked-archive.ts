@@ -5,6 +5,7 @@
  */
 import { SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import { extract, type Header, type Pack, pack } from "tar-stream";
+import { roomIn } from "./waiting.ts";
 
 /** tar-stream's own streams do not say what they hold. */
 async function* bytesOf(source: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
@@ -138,7 +139,7 @@ async function copyFile(
     sink.on("error", reject);
     (async () => {
       for await (const chunk of body) {
-        if (!sink.write(chunk)) await new Promise<void>((go) => sink.once("drain", go).once("close", go));
+        if (!sink.write(chunk)) await roomIn(sink);
       }
       sink.end(null);
     })().catch(reject);
@@ -176,7 +177,7 @@ const isFormatError = (error: unknown): error is Error =>
 async function feed(tar: AsyncIterable<Uint8Array>, reader: ReturnType<typeof extract>): Promise<void> {
   for await (const chunk of tar) {
     if (reader.destroyed) return;
-    if (!reader.write(chunk)) await new Promise<void>((go) => reader.once("drain", go).once("close", go));
+    if (!reader.write(chunk)) await roomIn(reader);
   }
   reader.end(null);
 }

@@ -63,7 +63,13 @@ export class FilesByExec {
   async readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
     const absolute = this.#absolute(path);
     const asked = options.maxBytes + 1;
-    const result = await this.#run(readScript, [absolute, String(asked)], { maxOutputBytes: Math.max(asked, maxComplaint) }, path, signal);
+    const result = await this.#run(
+      readScript,
+      [absolute, String(asked)],
+      { maxOutputBytes: Math.max(asked, maxComplaint) },
+      path,
+      signal,
+    );
     if (result.exitCode !== 0) throw fileTrouble(path, result.exitCode, textOf(result.stderr.head));
     if (result.stdout.bytes > options.maxBytes) throw tooLarge(path, options.maxBytes);
     return result.stdout.head;

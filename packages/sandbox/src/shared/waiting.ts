@@ -51,6 +51,23 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+interface Emitter {
+  on(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+/** Until a stream has room again, or will never have. */
+export function roomIn(stream: Emitter): Promise<void> {
+  return new Promise((resolve) => {
+    const events = ["drain", "close", "error"];
+    const done = (): void => {
+      for (const event of events) stream.off(event, done);
+      resolve();
+    };
+    for (const event of events) stream.on(event, done);
+  });
+}
+
 /** At most so many at once; others wait in order. */
 export class Places {
   #free: number;
