@@ -13,7 +13,7 @@ const guardedNames =
 
 /** Loaded by programs on their own; where the image has none, nobody but an agent put one there. */
 const loadedFiles =
-  "/etc/ld.so.preload /usr/lib/python3*/sitecustomize.py /usr/lib/python3*/usercustomize.py /usr/lib/python3/dist-packages/sitecustomize.py /usr/lib/python3/dist-packages/usercustomize.py /usr/local/lib/python3*/sitecustomize.py /usr/local/lib/python3*/usercustomize.py /usr/local/lib/python3*/dist-packages/sitecustomize.py /usr/local/lib/python3*/dist-packages/usercustomize.py /usr/local/lib/python3*/site-packages/sitecustomize.py /usr/local/lib/python3*/site-packages/usercustomize.py";
+  "/etc/ld.so.preload /root/.local/lib/python3*/site-packages/sitecustomize.py /root/.local/lib/python3*/site-packages/usercustomize.py /home/*/.local/lib/python3*/site-packages/sitecustomize.py /home/*/.local/lib/python3*/site-packages/usercustomize.py /usr/lib/python3*/sitecustomize.py /usr/lib/python3*/usercustomize.py /usr/lib/python3/dist-packages/sitecustomize.py /usr/lib/python3/dist-packages/usercustomize.py /usr/local/lib/python3*/sitecustomize.py /usr/local/lib/python3*/usercustomize.py /usr/local/lib/python3*/dist-packages/sitecustomize.py /usr/local/lib/python3*/dist-packages/usercustomize.py /usr/local/lib/python3*/site-packages/sitecustomize.py /usr/local/lib/python3*/site-packages/usercustomize.py";
 
 /** By name: where it is found, first place first, and the digest of what is there. */
 export type Programs = ReadonlyMap<string, readonly { readonly path: string; readonly digest: string }[]>;

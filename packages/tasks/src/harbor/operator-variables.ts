@@ -15,7 +15,8 @@ export function operatorVariables(
   listed: string | undefined,
   environment: Readonly<Record<string, string | undefined>>,
 ): OperatorVariables {
-  const names = (listed ?? "").split(/[\s,]+/u).filter((name) => name !== "");
+  // The server's own settings hold its keys: no list gives them to tasks.
+  const names = (listed ?? "").split(/[\s,]+/u).filter((name) => name !== "" && !name.startsWith("ROLLDECK_"));
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = environment[name];
