@@ -5,9 +5,9 @@ import { TestReport } from "@rolldeck/contracts/test-report";
 
 const maxNameLength = 2_000;
 
-export async function keepReport(keep: GradingSandboxes["keep"], report: TestReport): Promise<void> {
+export async function keepReport(sandboxes: Pick<GradingSandboxes, "keep">, report: TestReport): Promise<void> {
   const content = fitted(TestReport.parse(report));
-  await keep({ name: artifactNames.tests, mediaType: "application/json", content });
+  await sandboxes.keep({ name: artifactNames.tests, mediaType: "application/json", content });
 }
 
 function fitted(report: TestReport): Uint8Array {
@@ -24,11 +24,11 @@ function fitted(report: TestReport): Uint8Array {
 const encoded = (report: TestReport): Uint8Array => new TextEncoder().encode(JSON.stringify(report));
 
 /** Of a longer log its beginning and its end. */
-export async function keepLog(keep: GradingSandboxes["keep"], log: Uint8Array): Promise<void> {
+export async function keepLog(sandboxes: Pick<GradingSandboxes, "keep">, log: Uint8Array): Promise<void> {
   const evidence = { name: artifactNames.testOutput, mediaType: "text/plain" } as const;
-  if (log.length <= maxArtifactBytes) return keep({ ...evidence, content: log });
+  if (log.length <= maxArtifactBytes) return sandboxes.keep({ ...evidence, content: log });
   const note = new TextEncoder().encode(`\n[… ${log.length - maxArtifactBytes + 100} bytes left out …]\n`);
   const half = Math.floor((maxArtifactBytes - 100) / 2);
   const content = Buffer.concat([log.subarray(0, half), note, log.subarray(log.length - half)]);
-  await keep({ ...evidence, content, wholeBytes: log.length });
+  await sandboxes.keep({ ...evidence, content, wholeBytes: log.length });
 }

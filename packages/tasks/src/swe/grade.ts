@@ -96,7 +96,7 @@ async function gradePatch(
   const script = scriptOf(row, sandbox);
   const request = { testPatch: row.testPatch, timeoutMs: options.evalTimeoutMs };
   const run = await timed(draft.phases, "tests", () => runTests(sandbox, script, request, signal));
-  await keepLog(sandboxes.keep, run.log);
+  await keepLog(sandboxes, run.log);
   const judged = judgeRun(row, new TextDecoder().decode(run.log), run.exitCode);
   const graded: Graded = {
     ...known,
@@ -139,7 +139,7 @@ const tryPatch = (sandbox: Sandbox, patch: Uint8Array, options: GradeOptions, si
 
 /** The patch was tried on its own beginning when it was made: what does not take it is not what the agent worked in. */
 async function refuseMisfit(sandboxes: GradingSandboxes, draft: Draft): Promise<never> {
-  await keepReport(sandboxes.keep, reportOf(draft, { success: false }));
+  await keepReport(sandboxes, reportOf(draft, { success: false }));
   const message = `the patch does not apply to a fresh sandbox, although it did to the agent's: ${draft.patch.message}`;
   throw new BoundaryError("verifier", "patch_does_not_apply", message);
 }
@@ -164,7 +164,7 @@ async function settleTimeout(sandboxes: GradingSandboxes, graded: Graded): Promi
   const late = { ...graded, flags: [...graded.flags, "tests timed out"] };
   if (graded.options.onTestTimeout === "unresolved")
     return settle(sandboxes, late, `the tests were not done after ${seconds} s`);
-  await keepReport(sandboxes.keep, reportOf(late, { success: false }));
+  await keepReport(sandboxes, reportOf(late, { success: false }));
   throw new BoundaryError("verifier", "tests_timed_out", `the tests were not done after ${seconds} s`, {
     retryable: true,
   });
@@ -176,7 +176,7 @@ async function settleJudged(
   { resolved, tests, counts, doubt }: Judged,
 ): Promise<Verdict> {
   const flags = doubt === null ? graded.flags : [...graded.flags, "the test log is not believed"];
-  await keepReport(sandboxes.keep, reportOf({ ...graded, flags }, { success: resolved, tests, metrics: counts }));
+  await keepReport(sandboxes, reportOf({ ...graded, flags }, { success: resolved, tests, metrics: counts }));
   const reward = resolved ? 1 : 0;
   const notes = resolved ? null : (doubt ?? countsText(counts));
   return { reward, success: resolved, parts: { resolved: reward }, notes, flags };
@@ -191,7 +191,7 @@ const countsText = (counts: Readonly<Record<string, number>>): string => {
 
 /** Not resolved, without a judgement of tests. */
 async function settle(sandboxes: GradingSandboxes, draft: Draft | Graded, why: string): Promise<Verdict> {
-  await keepReport(sandboxes.keep, reportOf(draft, { success: false }));
+  await keepReport(sandboxes, reportOf(draft, { success: false }));
   return { reward: 0, success: false, parts: { resolved: 0 }, notes: why, flags: draft.flags };
 }
 
