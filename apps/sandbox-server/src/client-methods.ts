@@ -13,14 +13,14 @@ export function clientMethods(gateway: Gateway, client: string): Handlers {
     open: async ({ spec }, stream) => {
       const opened = await gateway.opener.open(gateway.ownedSpec(spec, client), stream.over);
       // Its caller left in the last moment.
-      if (stream.over.aborted) await gateway.close(spec.id, AbortSignal.timeout(closeLimitMs));
+      if (stream.over.aborted) await gateway.close(spec.id, client, AbortSignal.timeout(closeLimitMs));
       return opened;
     },
     renew: async ({ sandboxes, leaseMs }, stream) => ({
-      sandboxes: await renew(gateway, sandboxes, leaseMs, stream.over),
+      sandboxes: await renew(gateway, { client, sandboxes, leaseMs }, stream.over),
     }),
     close: async ({ sandbox }) => {
-      await gateway.close(sandbox, AbortSignal.timeout(closeLimitMs));
+      await gateway.close(sandbox, client, AbortSignal.timeout(closeLimitMs));
       return {};
     },
     list: async () => ({ sandboxes: gateway.list(client) }),
@@ -50,14 +50,17 @@ const closeLimitMs = 60_000;
 /** Renews what can be reached, then says so if some could not: nobody knows of those whether they are there. */
 async function renew(
   gateway: Gateway,
-  sandboxes: readonly string[],
-  leaseMs: number,
+  {
+    client,
+    sandboxes,
+    leaseMs,
+  }: { readonly client: string; readonly sandboxes: readonly string[]; readonly leaseMs: number },
   signal: AbortSignal,
 ): Promise<string[]> {
   const byHost = new Map<string, string[]>();
   let unknown = 0;
   for (const id of sandboxes) {
-    const held = gateway.directory.find(id);
+    const held = gateway.ownOf(id, client);
     if (held !== null) byHost.set(held.hostId, [...(byHost.get(held.hostId) ?? []), id]);
     else if (gateway.mayYetShow(id)) unknown += 1;
   }

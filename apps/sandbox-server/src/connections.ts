@@ -25,7 +25,7 @@ export function serveClient(gateway: Gateway, socket: WebSocket, { onTrouble }: 
     let client: string | null = null;
     const onStream: LinkEvents["onStream"] = ({ s, method, params }, link) => {
       if (client === null) throw new ProtocolError("a call before the greeting");
-      if (isRelayed(method)) return relayCall(gateway, link, s, method, params);
+      if (isRelayed(method)) return relayCall(gateway, { link, client, stream: s }, method, params);
       const stream = new Stream(link, s);
       gateway.measures.called(method);
       void serve(stream, method, params, clientMethods(gateway, client), (failed, error) => {

@@ -121,9 +121,18 @@ export class Gateway {
     }
   }
 
-  /** @throws BoundaryError("sandbox"): `gone`, or `unavailable` while its host is away or nobody can know yet */
-  locate(id: string): { readonly held: Held; readonly host: Host; readonly link: Host["link"] & object } {
+  /** Null for one that is another client's. */
+  ownOf(id: string, client: string): Held | null {
     const held = this.directory.find(id);
+    return held?.labels[clientLabel] === client ? held : null;
+  }
+
+  /** Of a client's own. @throws BoundaryError("sandbox"): `gone`, or `unavailable` while its host is away or nobody can know yet */
+  locate(
+    id: string,
+    client: string,
+  ): { readonly held: Held; readonly host: Host; readonly link: Host["link"] & object } {
+    const held = this.ownOf(id, client);
     if (held !== null) {
       if (held.phase !== "open") throw unavailable(`sandbox ${id} is not open yet`);
       return { held, ...this.fleet.linkTo(held.hostId) };
@@ -135,7 +144,9 @@ export class Gateway {
   /** A host may still come that has it. */
   mayYetShow(id: string): boolean {
     const { nowMs, lostAfterMs } = this.#options;
-    return !this.directory.wasDropped(id) && nowMs() - this.#startedAtMs < lostAfterMs;
+    return (
+      this.directory.find(id) === null && !this.directory.wasDropped(id) && nowMs() - this.#startedAtMs < lostAfterMs
+    );
   }
 
   /** As the client asks for it, with whose it is. @throws BoundaryError("sandbox", "refused") */
@@ -145,11 +156,12 @@ export class Gateway {
     return { ...spec, labels: { ...spec.labels, [clientLabel]: client } };
   }
 
-  /** It ends, now or when its host comes back. */
-  async close(id: string, signal: AbortSignal): Promise<void> {
+  /** It ends, now or when its host comes back; another client's stays. Null: whoever's it is. */
+  async close(id: string, client: string | null, signal: AbortSignal): Promise<void> {
     const { directory, fleet, places } = this;
     if (this.opener.isUnderWay(id)) throw unavailable(`sandbox ${id} is being opened`);
     const held = directory.find(id);
+    if (held !== null && client !== null && held.labels[clientLabel] !== client) return;
     const host = held === null ? null : (fleet.all().find(({ hostId }) => hostId === held.hostId) ?? null);
     if (host?.link != null) await call(host.link, "close", { sandbox: id }, signal);
     directory.drop(id, "it was closed", this.#options.nowMs());

@@ -30,8 +30,8 @@ export class Host {
   get name(): string {
     return this.hello.name;
   }
-  get state(): "here" | "away" | "lost" {
-    if (this.link !== null) return "here";
+  get state(): "here" | "joining" | "away" | "lost" {
+    if (this.link !== null) return this.listed ? "here" : "joining";
     return this.lost ? "lost" : "away";
   }
   get images(): number {

@@ -82,7 +82,7 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
   }
   const id = SandboxId.safeParse(/^DELETE \/v1\/sandboxes\/(.+)$/.exec(asked)?.[1]);
   if (id.success) {
-    await gateway.close(id.data, AbortSignal.timeout(60_000));
+    await gateway.close(id.data, null, AbortSignal.timeout(60_000));
     return send(response, 200, {});
   }
   send(response, 404, { error: "not found" });

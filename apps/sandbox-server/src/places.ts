@@ -4,7 +4,7 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { refused } from "@rolldeck/sandbox/remote/wire-error";
-import type { WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
+import { noImage, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
 import { type Directory, type Held, heldOf } from "./directory.ts";
 import { FairQueue, type Waiting } from "./fair-queue.ts";
 import type { Fleet } from "./fleet.ts";
@@ -146,7 +146,8 @@ export class Places {
           memoryMb: host.hello.memoryMb,
           sandboxes: there.size,
           usedMemoryMb,
-          hasImage: host.hasImage(image),
+          // Where there is none to have, no host is ahead of another.
+          hasImage: image === noImage || host.hasImage(image),
           takesImages: host.hello.runtime !== "process",
         };
       });

@@ -25,11 +25,17 @@ type Relayed = (typeof relayed)[number];
 export const isRelayed = (method: string): method is Relayed => relayed.some((known) => known === method);
 
 /** The client's end of a call that has just been opened. */
-export function relayCall(gateway: Gateway, client: Link, id: number, method: Relayed, params: unknown): StreamSink {
+export function relayCall(
+  gateway: Gateway,
+  caller: { readonly link: Link; readonly client: string; readonly stream: number },
+  method: Relayed,
+  params: unknown,
+): StreamSink {
+  const { link: client, stream: id } = caller;
   const { measures, directory } = gateway;
   try {
     const parsed = parseParams(method, params);
-    const { host, link, held } = gateway.locate(parsed.sandbox);
+    const { host, link, held } = gateway.locate(parsed.sandbox, caller.client);
     measures.called(method);
     return relay({
       ...{ client, clientStream: id, host: link, hostName: host.name, method, params: parsed },

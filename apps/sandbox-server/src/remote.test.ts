@@ -3,8 +3,8 @@ import { readdir } from "node:fs/promises";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { noResources, type Sandbox, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import { hostAilment } from "@rolldeck/sandbox/process/host-ailment";
-import { RemoteRuntime } from "@rolldeck/sandbox/remote/remote-runtime";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientName, RemoteRuntime } from "@rolldeck/sandbox/remote/remote-runtime";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { Program, RemoteStack } from "../testing/remote-stack.ts";
 import { waitUntil } from "../testing/wait-until.ts";
@@ -48,6 +48,7 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
   const onProcess = { runtime: "process", args: ["--memory-mb", "100000"] } as const;
   const startHost = async (name: string): Promise<void> => {
     hosts.set(name, await stack.startHost(name, onProcess));
+    await waitUntil(async () => (await hostOf(name))?.state === "here");
   };
 
   const serverArgs = ["--starts-per-second", "1000", "--starts-per-host", "1000"];
@@ -67,6 +68,10 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     hosts = new Map();
     client = stack.client();
     await Promise.all(["alpha", "beta"].map(startHost));
+  });
+  // One that failed leaves nothing to the next.
+  afterEach(async () => {
+    for (const { id } of await client.list(signal)) await client.close(id, signal);
   });
   afterAll(() => stack?.stop());
 
@@ -122,7 +127,7 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     await startHost(name);
     await waitUntil(async () => (await hostOf(name))?.open === 1);
     expect(await sh(sandbox, "cat note")).toBe("kept");
-    expect([...(await client.renew([sandbox.id, newId()], 60_000, signal))]).toEqual([sandbox.id]);
+    expect([...(await client.renew([sandbox.id], 60_000, signal))]).toEqual([sandbox.id]);
     await client.close(sandbox.id, signal);
   });
 
@@ -177,13 +182,14 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
   });
 
   it("of a client that is killed end with their leases, and what they ran at once", async () => {
-    const { mounts: _mounts, ...abandoned } = spec({ leaseMs: 4_000 });
+    const { mounts: _mounts, ...abandoned } = spec({ leaseMs: 10_000 });
     const program = new Program(
       process.execPath,
       [
         `${import.meta.dirname}/../testing/client-program.mjs`,
         `${stack.url.replace("http", "ws")}/v1/client`,
         await stack.token("client"),
+        clientName("test"),
         JSON.stringify(abandoned),
         JSON.stringify(["sleep", "600"]),
       ],

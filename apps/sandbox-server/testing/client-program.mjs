@@ -1,10 +1,10 @@
 /**
  * A client that knows only what the documentation of the protocol says: opens a sandbox, runs a command that does not end, and waits
- * to be killed. Arguments: URL of the gateway's client socket, token, spec as JSON, command as JSON.
+ * to be killed. Arguments: URL of the gateway's client socket, token, the client's name, spec and command as JSON.
  */
 import { WebSocket } from "ws";
 
-const [url, token, spec, command] = process.argv.slice(2);
+const [url, token, deployment, spec, command] = process.argv.slice(2);
 const socket = new WebSocket(url, ["rolldeck-sandbox.1"], { headers: { authorization: `Bearer ${token}` } });
 
 const send = (header) => {
@@ -14,7 +14,7 @@ const send = (header) => {
   socket.send(Buffer.concat([length, json]));
 };
 
-socket.on("open", () => send({ k: "client-hello", version: 1, deployment: "test" }));
+socket.on("open", () => send({ k: "client-hello", version: 1, deployment }));
 socket.on("message", (message) => {
   const header = JSON.parse(message.subarray(4, 4 + message.readUInt32BE(0)).toString());
   console.log(JSON.stringify(header));

@@ -66,7 +66,7 @@ export class RemoteStack {
 
   static async make(): Promise<RemoteStack> {
     const { buildServers } = await import(pathToFileURL(path.join(root, "apps/cli/bin/build-servers.mjs")).href);
-    await buildServers(["sandbox-server"]);
+    await buildServers(["sandbox-server", "cli"]);
     return new RemoteStack(await mkdtemp(path.join(tmpdir(), "rolldeck-remote-")));
   }
 
@@ -98,12 +98,18 @@ export class RemoteStack {
   }
 
   spawnHost(name: string, { runtime, dockerSocket, args = [] }: HostChoice): Program {
-    const rolldeck = path.join(root, "apps/cli/bin/rolldeck.mjs");
+    // The command as it is, without the launcher's look at what is installed and built: that has just been done.
+    const entry = pathToFileURL(path.join(root, "apps/cli/dist/main.mjs")).href;
+    const rolldeck = `const { main } = await import(${JSON.stringify(entry)}); await main(process.argv.slice(1));`;
     const own = ["--server", this.url, "--token-file", this.tokenFile, "--runtime", runtime, "--name", name];
     const state = ["--state-folder", path.join(this.folder, name)];
     const ca = this.ca === null ? [] : ["--ca", path.join(this.folder, "ca.pem")];
     const env = { ...process.env, ROLLDECK_DOCKER_SOCKET: dockerSocket ?? "" };
-    return this.#run(process.execPath, [rolldeck, "sandbox-host", ...own, ...state, ...ca, ...args], env);
+    return this.#run(
+      process.execPath,
+      ["--input-type=module", "-e", rolldeck, "--", "sandbox-host", ...own, ...state, ...ca, ...args],
+      env,
+    );
   }
 
   client(deployment = "test"): RemoteRuntime {

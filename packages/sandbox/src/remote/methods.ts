@@ -71,7 +71,8 @@ export type HeldFact = z.infer<typeof HeldFact>;
 const HostStatus = z.strictObject({
   hostId: z.string(),
   name: z.string(),
-  state: z.enum(["here", "away", "lost"]),
+  /** `joining`: connected, and not yet given anything. */
+  state: z.enum(["here", "joining", "away", "lost"]),
   draining: z.boolean(),
   runtime: z.string(),
   isolation: z.string(),

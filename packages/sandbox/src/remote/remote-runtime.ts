@@ -39,11 +39,7 @@ export class RemoteRuntime implements SandboxRuntime {
 
   constructor(options: RemoteOptions) {
     this.#options = options;
-    // Of any length outside; a label's length inside.
-    this.#link = new SharedLink(
-      options.address,
-      createHash("sha256").update(options.deployment).digest("hex").slice(0, 32),
-    );
+    this.#link = new SharedLink(options.address, clientName(options.deployment));
   }
 
   async ailment(signal: AbortSignal): Promise<string | null> {
@@ -137,3 +133,7 @@ export class RemoteRuntime implements SandboxRuntime {
     );
   }
 }
+
+/** Of any length outside; a label's length inside. */
+export const clientName = (deployment: string): string =>
+  createHash("sha256").update(deployment).digest("hex").slice(0, 32);

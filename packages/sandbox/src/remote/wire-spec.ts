@@ -98,9 +98,12 @@ export function recipeKey(recipe: WireRecipe): string {
   return createHash("sha256").update(canonical(recipe)).digest("hex").slice(0, 32);
 }
 
+/** Of a sandbox without an image. */
+export const noImage = "none";
+
 /** Names an image among a host's. */
 export function imageKey(image: WireImage | null): string {
-  if (image === null) return "none";
+  if (image === null) return noImage;
   return image.kind === "name" ? image.name : `context:${image.hash}:${image.dockerfile}`;
 }
 
