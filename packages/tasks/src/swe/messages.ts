@@ -12,7 +12,7 @@ const styles = {
 export function sweMessages(
   row: Pick<SweRow, "statement" | "hintsText">,
   folder: string,
-  options: Pick<SweOptions, "agent" | "tools" | "comments">,
+  options: Pick<SweOptions, "agent" | "tools" | "comments" | "network">,
 ): ChatMessage[] {
   const tools = toolsOf(options);
   const comments = options.comments && row.hintsText !== null && row.hintsText.trim() !== "" ? row.hintsText : null;
@@ -24,15 +24,15 @@ export function sweMessages(
         `A repository is checked out in ${folder}. Its users have this problem:`,
         fenced("issue", row.statement),
         ...(comments === null ? [] : ["This was said about it:", fenced("comments", comments)]),
-        howTo(tools, folder),
+        howTo(tools, folder, options.network),
       ].join("\n\n"),
     },
   ];
 }
 
-function howTo(tools: readonly string[], folder: string): string {
+function howTo(tools: readonly string[], folder: string, network: SweOptions["network"]): string {
   const shell = tools[0] ?? "bash";
-  const search = tools.includes("search") ? ` or the search tool` : "";
+  const search = tools.includes("search") ? " or the search tool" : "";
   return [
     `Change the code in ${folder} so that the problem is gone. Tests that show the fix are written already and will be put in place afterwards: leave the existing tests as they are.`,
     "",
@@ -43,7 +43,9 @@ function howTo(tools: readonly string[], folder: string): string {
     "4. Test: run your script again, then the tests that cover what you changed. Think of inputs at the edges.",
     `5. Remove what you made only for trying things out, then call ${tools.at(-1)}: the work ends there, and what the repository then holds is graded.`,
     "",
-    "Everything that is needed is installed; there is no network.",
+    network === "none"
+      ? "Everything that is needed is installed; there is no network."
+      : "Everything that is needed is installed.",
   ].join("\n");
 }
 
