@@ -1,11 +1,10 @@
 /** A shell in a sandbox over the real socket: who may, what is written down, what bounds it, and that nothing is left of it. */
 import { EventPage } from "@rolldeck/contracts/api/runs";
 import type { ShellEnd } from "@rolldeck/contracts/wire/shell";
-import { shellNamespace } from "@rolldeck/contracts/wire/shell";
 import { seedRun, seedStep } from "@rolldeck/db/testing/seed-run";
 import { seedSandbox } from "@rolldeck/db/testing/seed-sandbox";
 import { ShellConnection } from "@rolldeck/realtime/client/shell-connection";
-import { io } from "socket.io-client";
+import { rawShellSocket } from "@rolldeck/realtime/testing/raw-shell-socket";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { type LocalShells, localShells } from "../../testing/local-shells.ts";
@@ -169,12 +168,7 @@ describe("nobody opens one", () => {
     const { secret } = await token("read");
     await endsWith(openShell(id, { token: secret }), "only who may change things opens shells");
     await endsWith(openShell(id, { token: "wrong" }), "only who may change things opens shells");
-    const foreign = io(`${api.url}${shellNamespace}`, {
-      reconnection: false,
-      transports: ["websocket"],
-      auth: { token: api.ownerToken },
-      extraHeaders: { origin: "http://elsewhere.example" },
-    });
+    const foreign = rawShellSocket(api.url, api.ownerToken, { origin: "http://elsewhere.example" });
     await new Promise<void>((resolve, reject) => {
       foreign.on("connect_error", () => resolve());
       foreign.on("connect", () => reject(new Error("a foreign page got in")));
@@ -228,12 +222,7 @@ describe("a shell ends, and says why", () => {
 
   it("when a client does not speak the protocol", async () => {
     const id = await seed();
-    const socket = io(`${api.url}${shellNamespace}`, {
-      reconnection: false,
-      forceNew: true,
-      transports: ["websocket"],
-      auth: { token: api.ownerToken },
-    });
+    const socket = rawShellSocket(api.url, api.ownerToken);
     const ended = new Promise<unknown>((resolve) => socket.on("shell-ended", resolve));
     const answers: unknown[] = [];
     for (const bad of [null, {}, { runId, sandboxId: id, columns: 0, rows: 1 }, "x"])
