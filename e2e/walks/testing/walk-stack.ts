@@ -39,11 +39,12 @@ export interface WalkStackOptions extends ScriptedWorkerOptions {
 }
 
 export async function startWalkStack(options: WalkStackOptions = {}): Promise<WalkStack> {
+  const settings = listed(options.env ?? {});
   await ensureWebBuilt(root, () => {});
   const webPort = await freePort();
   const web = startPages(webPort);
   const gpu = await startScriptedWorker(options);
-  const api = await startTestApi({ webUrl: new URL(`http://127.0.0.1:${webPort}`), ...listed(options.env ?? {}) });
+  const api = await startTestApi({ webUrl: new URL(`http://127.0.0.1:${webPort}`), ...settings });
   const worker = await startWorker(api, gpu, options.env ?? {});
   await untilPagesAnswer(webPort, web);
   return {

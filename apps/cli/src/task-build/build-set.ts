@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import { dockerfile, type HarborFile, harborFiles, repositoryArchive } from "@rolldeck/tasks/offline-set/harbor-files";
 import { type PreparedTask, prepareTask } from "@rolldeck/tasks/offline-set/prepare-task";
+import { ignoredFiles } from "@rolldeck/tasks/offline-set/repository";
 import { runTool } from "@rolldeck/tasks/offline-set/run-tool";
 import type { OfflineEntry } from "@rolldeck/tasks/offline-set/set-list";
 import { type SweRow, sweRow } from "@rolldeck/tasks/offline-set/swe-row";
@@ -102,7 +103,7 @@ async function makeImage(task: PreparedTask, context: string, { images, base, si
   });
   const text = dockerfile(base);
   await writeFile(join(context, "Dockerfile"), text);
-  const content = JSON.stringify([task.baseCommit, text, await images.idOf(base)]);
+  const content = JSON.stringify([task.baseCommit, ignoredFiles, text, await images.idOf(base)]);
   const name = `rolldeck-swe/${task.entry.id}:${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
   if ((await images.idOf(name)) === null) await images.build(context, name, signal);
   return name;

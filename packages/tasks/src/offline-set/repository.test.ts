@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -38,6 +38,16 @@ test("patches hold changed, new and binary files, and apply to the commit", asyn
   await runTool("git", ["apply", "-"], { cwd: folder, signal, stdin: patch });
   expect(readFileSync(join(folder, "a.py"), "utf8")).toBe("x = 2 \r\n");
   expect(readFileSync(join(folder, "new.bin"))).toEqual(Buffer.from([0, 1, 2, 255]));
+});
+
+test("what Python leaves behind is no change, although the package has no list of its own for it", async () => {
+  const folder = tree("ignored");
+  await SourceRepository.commit(folder, signal);
+  mkdirSync(join(folder, "__pycache__"));
+  writeFileSync(join(folder, "__pycache__/a.cpython-311.pyc"), "x");
+  writeFileSync(join(folder, "new.py"), "");
+  const status = await runTool("git", ["status", "--porcelain"], { cwd: folder, signal });
+  expect(status.toString()).toBe("?? new.py\n");
 });
 
 test("after restoring, nothing of the fix is left: no file, no object, no log", async () => {

@@ -2,9 +2,12 @@
  * A source tree as a git repository with one commit: author, dates and message are fixed and nothing of the machine's own settings
  * is used, so that equal sources give the equal commit everywhere.
  */
-import { rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runTool } from "./run-tool.ts";
+
+/** What Python leaves behind is nobody's change. Kept beside the repository's own list, which may be missing in archives of sources. */
+export const ignoredFiles: readonly string[] = ["__pycache__/", "*.py[cod]", ".pytest_cache/"];
 
 const identity = "Rolldeck";
 const address = "rolldeck@localhost";
@@ -43,6 +46,8 @@ export class SourceRepository {
     await rm(join(folder, ".git"), { recursive: true, force: true });
     await git("init", "--quiet", "--template=", "--initial-branch=main");
     await git("config", "core.fileMode", "true");
+    await mkdir(join(folder, ".git/info"), { recursive: true });
+    await writeFile(join(folder, ".git/info/exclude"), `${ignoredFiles.join("\n")}\n`);
     await git("add", "--all", "--force");
     await git("commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", "Sources before the fix");
     await git("gc", "--quiet", "--prune=now");
