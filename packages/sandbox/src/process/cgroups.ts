@@ -44,6 +44,8 @@ type Setting = readonly [file: string, value: string, needed: boolean];
 
 const mebibyte = 1024 * 1024;
 const cpuPeriod = 100_000;
+/** bubblewrap, process 1 and the one that enters count, too, and are none of the sandbox's. */
+const ownPids = 3;
 
 const settings1 = ({ cpus, memoryMb, pids }: Limits): Readonly<Record<string, readonly Setting[]>> => ({
   memory: [
@@ -51,7 +53,7 @@ const settings1 = ({ cpus, memoryMb, pids }: Limits): Readonly<Record<string, re
     // Where swap is not counted the file is missing.
     ["memory.memsw.limit_in_bytes", String(memoryMb * mebibyte), false],
   ],
-  pids: [["pids.max", String(pids), true]],
+  pids: [["pids.max", String(pids + ownPids), true]],
   cpu: [
     ["cpu.cfs_period_us", String(cpuPeriod), true],
     ["cpu.cfs_quota_us", String(Math.max(1000, Math.round(cpus * cpuPeriod))), true],
@@ -62,7 +64,7 @@ const settings2 = ({ cpus, memoryMb, pids }: Limits): readonly Setting[] => [
   ["memory.max", String(memoryMb * mebibyte), true],
   ["memory.swap.max", "0", false],
   ["memory.oom.group", "0", false],
-  ["pids.max", String(pids), true],
+  ["pids.max", String(pids + ownPids), true],
   ["cpu.max", `${Math.max(1000, Math.round(cpus * cpuPeriod))} ${cpuPeriod}`, true],
 ];
 

@@ -71,16 +71,24 @@ export function enterSandbox(record: HeldRecord, request: EnterRequest): Entered
     started = true;
   });
   mark?.on("error", () => {});
+  const marked = new Promise<void>((resolve) => mark?.once("close", () => resolve()));
   const ended = new Promise<{ started: boolean; exitCode: number | null }>((resolve, reject) => {
     child.on("error", reject);
-    child.on("exit", (code, signal) => {
-      // The mark's stream may still be on its way.
-      setImmediate(() => resolve({ started, exitCode: code ?? (signal === null ? null : 128 + signalNumber(signal)) }));
+    child.on("exit", async (code, signal) => {
+      // Its byte may still be on its way; the stream is closed before the program begins.
+      await Promise.race([marked, passed(markMs)]);
+      resolve({ started, exitCode: code ?? (signal === null ? null : 128 + signalNumber(signal)) });
     });
   });
   ended.catch(() => {});
   return { child, stdin, stdout, stderr, ended };
 }
+
+const markMs = 2000;
+const passed = (timeMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, timeMs).unref();
+  });
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 

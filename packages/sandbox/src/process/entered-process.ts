@@ -1,6 +1,7 @@
 /** A program of a sandbox that is talked to while it runs. */
 import { execFile } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxProcess } from "@rolldeck/contracts/ports/sandbox";
 import type { Entered } from "./enter-sandbox.ts";
 
@@ -15,7 +16,7 @@ export function enteredProcess(
   stderr.on("error", () => {});
   const write = (bytes: Uint8Array) =>
     new Promise<void>((resolve, reject) => {
-      stdin.write(bytes, (error) => (error ? reject(error) : resolve()));
+      stdin.write(bytes, (error) => (error ? reject(closed(error)) : resolve()));
     });
   return {
     stdout,
@@ -39,6 +40,9 @@ export function enteredProcess(
     }),
   };
 }
+
+const closed = (cause: Error): BoundaryError =>
+  new BoundaryError("sandbox", "unavailable", "the command's input is closed", { cause });
 
 /** The terminal that `script` made for its child. */
 async function terminalOf(pid: number): Promise<string | null> {

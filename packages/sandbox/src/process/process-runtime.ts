@@ -56,7 +56,7 @@ export class ProcessRuntime implements SandboxRuntime {
   #cgroups: Promise<CgroupVersion | null> | null = null;
 
   constructor(readonly scene: RuntimeScene) {
-    this.#root = join(scene.stateFolder, "process");
+    this.#root = join(scene.stateFolder, "process", encodeURIComponent(scene.deployment));
     this.limits = [
       "no images, networks, services or users: programs are this machine's, files are gone when it ends",
       "disk is memory: /tmp and the home folder hold diskMb each, at most 3/8 of memoryMb, and count as memory",
@@ -79,7 +79,10 @@ export class ProcessRuntime implements SandboxRuntime {
     if (ailment !== null) throw new BoundaryError("sandbox", "refused", ailment);
     const folder = this.#folder(spec.id);
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
-    await mkdir(folder, { mode: 0o700 });
+    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+      throw new BoundaryError("sandbox", "refused", `there is a sandbox named ${spec.id} already`, { cause: error });
+    });
     let cgroups: SandboxCgroups = noCgroups;
     try {
       cgroups = await this.#makeCgroups(spec);

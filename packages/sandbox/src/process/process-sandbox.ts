@@ -5,11 +5,11 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { FilesByExec } from "../shared/files-by-exec.ts";
 import { oomKills } from "./cgroups.ts";
 import { type Entered, enterSandbox } from "./enter-sandbox.ts";
 import { enteredProcess } from "./entered-process.ts";
 import { type HeldRecord, isAlive } from "./held-record.ts";
-import { getArchive, putArchive, readFile, writeFile } from "./sandbox-files.ts";
 
 /** A background child may hold a stream open; it is not waited for. */
 const drainMs = 500;
@@ -18,6 +18,8 @@ const killedMs = 5000;
 
 export class ProcessSandbox implements Sandbox {
   readonly runtime = "process";
+
+  readonly #files = new FilesByExec(this);
 
   constructor(readonly record: HeldRecord) {}
 
@@ -30,6 +32,8 @@ export class ProcessSandbox implements Sandbox {
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     await this.#check(request.user, signal);
+    const misfit = misfitOf(request);
+    if (misfit !== null) return neverRun(request, misfit);
     const startedAt = performance.now();
     const oomBefore = await oomKills(this.record.cgroups);
     const entered = enterSandbox(this.record, { ...request, counted: true });
@@ -50,6 +54,8 @@ export class ProcessSandbox implements Sandbox {
 
   async spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess> {
     await this.#check(request.user, signal);
+    const misfit = misfitOf(request);
+    if (misfit !== null) throw new BoundaryError("sandbox", "refused", misfit);
     const entered = enterSandbox(this.record, { ...request, counted: true });
     return enteredProcess(entered, request.tty !== undefined, async () => {
       if (!(await isAlive(this.record.first))) throw gone(this.id);
@@ -61,31 +67,30 @@ export class ProcessSandbox implements Sandbox {
     await this.#clear();
   }
 
-  async readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return readFile(this, path, options.maxBytes, signal);
+  readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#files.readFile(path, options, signal);
   }
 
-  async writeFile(
+  writeFile(
     path: string,
     bytes: Uint8Array,
     options: { readonly mode?: number; readonly user?: string },
     signal: AbortSignal,
   ): Promise<void> {
-    await writeFile(this, path, bytes, options, signal);
+    return this.#files.writeFile(path, bytes, options, signal);
   }
 
-  async putArchive(
+  putArchive(
     path: string,
     tar: Uint8Array | AsyncIterable<Uint8Array>,
     options: { readonly user?: string },
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#check(options.user, signal);
-    await putArchive(this, path, tar, signal);
+    return this.#files.putArchive(path, tar, options, signal);
   }
 
-  async getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return getArchive(this, path, options.maxBytes, signal);
+  getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#files.getArchive(path, options, signal);
   }
 
   /** Everything in it but process 1 and who says so. */
@@ -108,6 +113,27 @@ export class ProcessSandbox implements Sandbox {
     }
     if (!(await isAlive(this.record.first))) throw gone(this.id);
   }
+}
+
+/** Longest word that the kernel takes, with its end. */
+const maxWordBytes = 131_072;
+
+/** Why no program can be given these words; null when one can. */
+function misfitOf({ command, environment, cwd }: Pick<ExecRequest, "command" | "environment" | "cwd">): string | null {
+  const variables = Object.entries(environment ?? {}).map(([name, value]) => `${name}=${value}`);
+  const words = [...command, ...variables, cwd ?? ""];
+  if (words.some((word) => word.includes("\0"))) return "a word of the command holds a zero byte";
+  if (words.some((word) => Buffer.byteLength(word) >= maxWordBytes)) return "a word of the command is too long";
+  return null;
+}
+
+function neverRun({ maxOutputBytes = defaultMaxOutputBytes }: ExecRequest, why: string): ExecResult {
+  const stderr = new OutputCollector(maxOutputBytes);
+  stderr.push(Buffer.from(`${why}\n`));
+  return {
+    ...{ exitCode: 126, timedOut: false, flooded: false, outOfMemory: false, durationMs: 0 },
+    ...{ stdout: new OutputCollector(maxOutputBytes).result(), stderr: stderr.result() },
+  };
 }
 
 const gone = (id: string): BoundaryError => new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`);

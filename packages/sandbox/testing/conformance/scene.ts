@@ -32,6 +32,8 @@ export interface ConformanceFacts {
   readonly told: Partial<Record<Ability, RegExp>>;
   /** Module whose `makeRuntime(deployment)` makes this runtime in a process of its own, and what that needs to know. */
   readonly holder: { readonly module: string; readonly environment?: Readonly<Record<string, string>> };
+  /** Commands join its namespaces from outside, which fills the bounding set; no privilege can be gained from it. */
+  readonly keepsBoundingSet?: true;
   /** How many are open at once. */
   readonly many: number;
 }

@@ -172,7 +172,7 @@ export class ShellLink {
     try {
       await this.process.write(Buffer.from(`${message}\0`, "utf8"));
     } catch (error) {
-      if (error instanceof BoundaryError) throw error;
+      if (error instanceof BoundaryError && error.code === "gone") throw error;
       // Its stdin is closed, so it is at its end, and that is heard elsewhere.
     }
   }
