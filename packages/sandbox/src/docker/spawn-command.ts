@@ -27,9 +27,14 @@ export async function spawnCommand(
 
 async function start(scene: ContainerScene, request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess> {
   const tty = request.tty;
+  const command = tty === undefined ? request.command : inTerminal(request.command, tty);
   const exec = await asked(
     "starting a command",
-    scene.container.exec({ ...execOptions(scene, request), AttachStdin: true, Tty: tty !== undefined }),
+    scene.container.exec({
+      ...execOptions(scene, { ...request, command }),
+      AttachStdin: true,
+      Tty: tty !== undefined,
+    }),
   );
   const stream = await asked(
     "starting a command",
@@ -40,9 +45,14 @@ async function start(scene: ContainerScene, request: SpawnRequest, signal: Abort
   signal.addEventListener("abort", stop, { once: true });
   stream.once("close", () => signal.removeEventListener("abort", stop));
   if (signal.aborted) await process.close();
-  else if (tty !== undefined) await process.resize?.(tty.columns, tty.rows);
   return process;
 }
+
+/** Older daemons tell a terminal its size only once the command runs, which may have asked for it by then. */
+const inTerminal = (command: readonly string[], size: NonNullable<SpawnRequest["tty"]>): string[] => [
+  ...["/bin/sh", "-c", `stty cols ${size.columns} rows ${size.rows} 2>/dev/null; exec "$@"`, "sh"],
+  ...command,
+];
 
 class DockerProcess implements SandboxProcess {
   readonly stdout = new PassThrough();
