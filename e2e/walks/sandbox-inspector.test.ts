@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalShells, localShells } from "../../apps/api/testing/local-shells.ts";
+import { rolldeck } from "../real/command-line.ts";
 import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
 import { type PageStack, startPageStack } from "./testing/page-stack.ts";
 import { type SandboxStory, seedSandboxStory, storyPatch } from "./testing/sandbox-story.ts";
@@ -68,7 +69,7 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
     await page.waitForURL(/file=docs/);
     await lines.getByText("renamed, from docs/old name.md").waitFor();
     await lines.getByText("Binary file: its bytes are in the raw patch.").waitFor();
-    await page.getByRole("img", { name: "5 lines added, 5 removed" }).waitFor();
+    await page.getByRole("img", { name: "4 lines added, 5 removed" }).waitFor();
     const [download] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("link", { name: /patch\.diff/ }).click(),
@@ -154,7 +155,7 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
     await page.keyboard.type("exit 3");
     await page.keyboard.press("Enter");
     await shell.getByText("ended: the shell ended with 3").waitFor();
-    expect(await shellEvents()).toEqual(["opened", "closed"]);
+    await until(async () => expect(await shellEvents()).toEqual(["opened", "closed"]));
     await shell.getByRole("button", { name: "Open again" }).click();
     await shell.getByText("kept sandbox").waitFor();
     await shell.getByRole("button", { name: "End shell" }).click();
@@ -175,6 +176,20 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
     await page.getByRole("region", { name: "Shell" }).getByText("what you type changes", { exact: false }).waitFor();
   });
 
+  test("the command line lists them, and asks before it opens a shell in one that is in use", async () => {
+    const env = { ROLLDECK_URL: stack.url, ROLLDECK_TOKEN: stack.api.ownerToken };
+    const listed = await rolldeck(["sandbox", "list", story.runId], { env });
+    expect(listed.stdout).toContain(`${story.keptSandbox}  kept`);
+    expect(listed.stdout).toContain("1 open, 1 kept, 1 closed");
+    const input = "echo sum=$((6 * 7)); exit 5\n";
+    const kept = await rolldeck(["sandbox", "shell", story.runId, story.keptSandbox], { env, input });
+    expect(kept).toMatchObject({ code: 5, stdout: expect.stringContaining("sum=42") });
+    const live = ["sandbox", "shell", story.runId, story.liveSandbox];
+    const refused = await rolldeck(live, { env, input });
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("changes what the agent sees")]);
+    expect((await rolldeck([...live, "--yes"], { env, input })).code).toBe(5);
+  });
+
   test("flagged rollouts are found among the others", async () => {
     await page.goto(`${stack.url}/runs/${story.runId}?tab=rollouts`);
     await page.getByRole("button", { name: "flagged" }).click();
@@ -184,6 +199,7 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
   test("before a live sandbox is typed into, it is said what that does", async () => {
     const before = (await shellEvents()).length;
     await open(story.live, "?pane=sandboxes");
+    await page.getByRole("button", { name: "Open shell" }).waitFor();
     await page.keyboard.press("s");
     const shell = page.getByRole("region", { name: "Shell" });
     await shell.getByText("what you type changes what the agent sees", { exact: false }).waitFor();
