@@ -62,7 +62,7 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
     stack = await startSweStack(ids);
     browser = await launchBrowser();
     page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    page.setDefaultTimeout(45_000);
+    page.setDefaultTimeout(90_000);
     page.on("pageerror", (error) => pageErrors.push(error.message));
     await page.goto(await stack.walk.signInLink());
     await page.waitForURL("**/runs");
@@ -93,7 +93,7 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
   test(
     "is watched to its end",
     async () => {
-      await page.getByText("Completed", { exact: true }).waitFor({ timeout: 5 * minutes });
+      await page.getByText("Completed", { exact: true }).waitFor({ timeout: 7 * minutes });
       await picture("2-run");
       const matrix = await stack.walk.rolldeck.readMatrix({ runId, purpose: "evaluate" });
       expect(matrix.groups).toHaveLength(ids.length);
@@ -107,7 +107,7 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
       );
       expect(Object.values(stack.endpoint.counts())).toEqual(policyNames.map(() => ids.length));
     },
-    6 * minutes,
+    8 * minutes,
   );
 
   test("the solver earns 1 on every instance, with every listed test as its list wants it", async () => {
