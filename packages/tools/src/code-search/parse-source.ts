@@ -182,6 +182,7 @@ class Reading {
       name,
       startLine: this.#lineOf(start),
       endLine: this.#lineOf(Math.max(start, end - 1)),
+      bodyLine: bodyStart < end ? this.#lineOf(bodyStart) : this.#lineOf(Math.max(start, end - 1)) + 1,
       start,
       end,
       signature: signature.replace(/[{:]$/, "").trim().slice(0, maxSignature),

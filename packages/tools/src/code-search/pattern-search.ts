@@ -40,7 +40,7 @@ export async function findPattern(
 ): Promise<PatternAnswer> {
   register();
   const words = literalWords(pattern);
-  const candidates = files.filter(({ source }) => words.every((word) => source.text.includes(word)));
+  const candidates = files.filter(({ source }) => words.every((word) => holdsWord(source.text, word)));
   const hits: PatternHit[] = [];
   const unreadable = new Map<string, string>();
   let inBatch = 0;
@@ -71,4 +71,15 @@ const grammar = (name: string): Lang | string => Object.values(Lang).find((one) 
 export function literalWords(pattern: string): string[] {
   const bare = pattern.replace(/\$+[A-Z_][A-Z0-9_]*|\$\$\$/g, " ");
   return [...new Set(bare.match(/[\p{L}\p{N}_]{2,}/gu) ?? [])];
+}
+
+const nameLetter = /[\p{L}\p{N}_]/u;
+
+/** As a name of its own, not as a part of another. */
+function holdsWord(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
+    const isInside = nameLetter.test(text.charAt(at - 1)) || nameLetter.test(text.charAt(at + word.length));
+    if (!isInside) return true;
+  }
+  return false;
 }

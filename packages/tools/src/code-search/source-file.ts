@@ -10,6 +10,8 @@ export interface Entity {
   /** Lines from 1, decorators and the like among them. */
   readonly startLine: number;
   readonly endLine: number;
+  /** Line on which its body begins; behind `endLine` where it has none. */
+  readonly bodyLine: number;
   /** Characters of the text. */
   readonly start: number;
   readonly end: number;

@@ -237,6 +237,24 @@ describe("skyrl texts", () => {
     expect(await skyrl({ command: "view", path: join(folder, "no.py") })).toBe(
       `ERROR: The path '${join(folder, "no.py")}' does not exist.`,
     );
+    const long = file(
+      `class A:\n    """One.\n\n    Two.\n    Three.\n    """\n    def f(self):\n        a = 1\n        b = 2\n        c = 3\n        return a\n\n` +
+        `    def g(self):\n        pass\n${"x = 1\n".repeat(120)}`,
+    );
+    expect((await skyrl({ command: "view", path: long })).split("\n").slice(0, 10)).toEqual([
+      `Here is a condensed view for file: ${long}; [Note: Useful for understanding file structure in a concise manner. ` +
+        "Please use specific view_range without concise cmd if you want to explore further into the relevant parts.]",
+      "     1 class A:",
+      '     2     """One.',
+      "     3 ... eliding lines 3-5 ...",
+      '     6     """',
+      "     7     def f(self):",
+      "     8 ... eliding lines 8-11 ...",
+      "    12 ",
+      "    13     def g(self):",
+      "    14         pass",
+    ]);
+    expect(await skyrl({ command: "view", path: long, view_range: [8, 9] })).toMatch(/ {5}8 {9}a = 1\n {5}9 {9}b = 2$/);
     expect(await skyrl({ command: "undo_edit", path })).toMatch(/undone successfully/);
     expect(bytesOf(path)).toBe("");
     expect(await skyrl({ command: "undo_edit", path })).toBe(`ERROR: No previous edits found for ${path} to undo.`);

@@ -6,7 +6,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 import { defineTool } from "../define-tool.ts";
 import { openhandsProfile } from "./openhands-profile.ts";
-import { type EditorProfile, EditRefusal } from "./profile.ts";
+import { type Condense, type EditorProfile, EditRefusal } from "./profile.ts";
 import { runCommand } from "./run-command.ts";
 import { skyrlProfile } from "./skyrl-profile.ts";
 
@@ -62,7 +62,7 @@ export const strReplaceEditor = defineTool({
     }
     const profile: EditorProfile = editorProfiles[scope.data.editor.profile];
     try {
-      return { output: await runCommand({ sandbox, profile, condense: wholeText, signal }, args) };
+      return { output: await runCommand({ sandbox, profile, condense, signal }, args) };
     } catch (error) {
       if (!(error instanceof EditRefusal)) throw error;
       const output = profile.failure(error.message);
@@ -71,4 +71,5 @@ export const strReplaceEditor = defineTool({
   },
 });
 
-const wholeText = async (text: string) => text.split("\n").map((line, place) => [place + 1, line] as const);
+/** The parser is loaded by those who need it. */
+const condense: Condense = async (text) => (await import("./condense-python.ts")).condensePython(text);
