@@ -183,6 +183,7 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
       .getByText(/conftest\.py/)
       .first()
       .waitFor();
+    await page.getByText("fail to pass", { exact: true }).first().waitFor();
     await picture("7-test-deleter");
     expect(pageErrors).toEqual([]);
   });

@@ -23,11 +23,15 @@ test("a test that says different things in equal runs is left out", () => {
   expect(expectedTests("t", before, after)).toEqual({ failToPass: ["a"], passToPass: [], dropped: ["b"] });
 });
 
-test("names that a log cuts at white space are left out; unittest's own form is not", () => {
+test("names that a log cut at white space, and docstrings, are left out; unittest's own form is not", () => {
   const name = "test_x (pkg.tests.Case)";
-  const after = run({ [name]: "PASSED", "a first line of a docstring": "PASSED" });
+  const after = run({ [name]: "PASSED", "a first line of a docstring": "PASSED", "t.py::test_x[a": "PASSED" });
   const tests = expectedTests("t", [run({})], [after]);
-  expect(tests).toEqual({ failToPass: [name], passToPass: [], dropped: ["a first line of a docstring"] });
+  expect(tests).toEqual({
+    failToPass: [name],
+    passToPass: [],
+    dropped: ["a first line of a docstring", "t.py::test_x[a"],
+  });
 });
 
 test("a fix that turns nothing green, or breaks a test, makes no task", () => {

@@ -16,8 +16,12 @@ export interface ExpectedTests {
 
 const passes = (status: string | undefined): boolean => status === "PASSED" || status === "XFAIL";
 
-/** Parsers of logs cut names at white space, and a docstring stands for more than one test: such names say nothing certain. */
-const isCertain = (name: string): boolean => !/\s/.test(name) || /^\w+ \([\w.]+\)$/.test(name);
+/**
+ * Parsers of logs cut a pytest id at its first white space, and the first line of a docstring stands for a test of unittest: such names
+ * may stand for several tests, and say nothing certain.
+ */
+const isCertain = (name: string): boolean =>
+  /\s/.test(name) ? /^\w+ \([\w.]+\)$/.test(name) : !name.includes("[") || name.endsWith("]");
 
 /** @throws InputError when the fix turns no test green, or breaks one */
 export function expectedTests(id: string, before: readonly TestRun[], after: readonly TestRun[]): ExpectedTests {
