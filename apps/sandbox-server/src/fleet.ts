@@ -26,7 +26,7 @@ export interface FleetOptions {
   readonly onTrouble: (message: string, error: unknown) => void;
 }
 
-const listLimitMs = 20_000;
+const listLimitMs = 30_000;
 const closeLimitMs = 60_000;
 /** Hosts that are lost are remembered so long, drained ones stay drained. */
 const forgottenAfterMs = 24 * 3_600_000;

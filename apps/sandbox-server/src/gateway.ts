@@ -98,24 +98,25 @@ export class Gateway {
       this.directory.countUsage(this.#options.nowMs());
     });
     every(settleEveryMs, () => {
-      for (const host of this.fleet.all()) if (host.listed) void this.settle(host);
+      for (const host of this.fleet.all()) void this.settle(host);
     });
   }
 
-  stop(): void {
+  /** What stands ready is closed; the rest stays: hosts tell of it when they dial again. */
+  async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    await this.warmPool.closeAll();
+    for (const host of this.fleet.all()) host.link?.close("the sandbox server stops");
   }
 
-  /** Asks a host what it has; one that can't say is cut off, and dials again. */
+  /** Asks a host what it has. One that can't say now is asked again; until it first did it is given nothing. */
   async settle(host: Host): Promise<void> {
-    const { link } = host;
-    if (link === null || this.#settling.has(host)) return;
+    if (host.link === null || this.#settling.has(host)) return;
     this.#settling.add(host);
     try {
       await this.fleet.settle(host);
     } catch (error) {
       this.#options.onTrouble(`host ${host.name} does not say what it has`, error);
-      link.close("what this host has is not known");
     } finally {
       this.#settling.delete(host);
     }

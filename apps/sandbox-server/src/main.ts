@@ -19,11 +19,10 @@ async function main(): Promise<void> {
   say(`listening at ${settings.tls === null ? "http" : "https"}://${shownHost}:${port}`);
   const stop = (): void => {
     setTimeout(() => process.exit(0), stopLimitMs).unref();
-    gateway.stop();
-    // Sandboxes stay: hosts tell of them when they dial again.
-    for (const host of gateway.fleet.all()) host.link?.close("the sandbox server stops");
-    server.close(() => process.exit(0));
-    server.closeAllConnections();
+    void gateway.stop().finally(() => {
+      server.close(() => process.exit(0));
+      server.closeAllConnections();
+    });
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
   // A supervisor that is gone can't stop us: its channel closes.

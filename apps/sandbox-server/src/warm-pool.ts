@@ -27,6 +27,7 @@ export interface WarmPoolOptions {
 
 const leaseMs = 60_000;
 const renewEveryMs = 15_000;
+const closeLimitMs = 30_000;
 /** Older ones are closed. It is added to their life, so that who takes one has all of what was asked for. */
 const maxAgeMs = 600_000;
 const openLimitMs = 300_000;
@@ -75,21 +76,27 @@ export class WarmPool {
   /** Somebody waits for room: the oldest warm one gives its. */
   makeRoom(): void {
     const [oldest] = this.#warm();
-    if (oldest !== undefined) this.#close(oldest, "its room was needed");
+    if (oldest !== undefined) void this.#close(oldest, "its room was needed");
+  }
+
+  /** Resolves when all are closed, or could not be. */
+  async closeAll(): Promise<void> {
+    await Promise.all(this.#warm().map((held) => this.#close(held, "the sandbox server stops")));
   }
 
   /** Once a second: closes, opens and renews. */
   tick(): void {
     const { nowMs, maxReady, places } = this.#options;
     const now = nowMs();
-    for (const held of this.#warm()) if (!this.#usable(held, now)) this.#close(held, "it stood ready too long");
+    for (const held of this.#warm()) if (!this.#usable(held, now)) void this.#close(held, "it stood ready too long");
     for (const [key, line] of this.#lines) {
       const target = line.demand.target(now, maxReady);
       const ready = [...this.#ready(key)];
       const coming = [...this.#options.directory.all()].filter(
         (held) => held.phase === "opening" && held.recipe === key,
       );
-      for (const held of ready.slice(0, Math.max(0, ready.length - target))) this.#close(held, "it was not wanted");
+      for (const held of ready.slice(0, Math.max(0, ready.length - target)))
+        void this.#close(held, "it was not wanted");
       if (places().queued > 0 || line.sulksUntilMs > now) continue;
       for (let have = ready.length + coming.length; have < target; have += 1) {
         if (!this.#begin(key, line)) break;
@@ -156,7 +163,7 @@ export class WarmPool {
     }
   }
 
-  #close(held: Held, why: string): void {
+  async #close(held: Held, why: string): Promise<void> {
     const { directory, fleet, nowMs, places } = this.#options;
     const host = fleet.all().find(({ hostId }) => hostId === held.hostId);
     if (host?.link == null) {
@@ -165,13 +172,13 @@ export class WarmPool {
     }
     // Its room is free when it is gone.
     held.phase = "taking";
-    const closed = call(host.link, "close", { sandbox: held.id }, AbortSignal.timeout(renewEveryMs));
-    closed
-      .catch((error: unknown) => this.#options.onTrouble(`warm sandbox ${held.id} was not closed`, error))
-      .finally(() => {
-        directory.drop(held.id, why, nowMs());
-        places().pump();
-      });
+    try {
+      await call(host.link, "close", { sandbox: held.id }, AbortSignal.timeout(closeLimitMs));
+    } catch (error) {
+      this.#options.onTrouble(`warm sandbox ${held.id} was not closed`, error);
+    }
+    directory.drop(held.id, why, nowMs());
+    places().pump();
   }
 
   #warm(): Held[] {

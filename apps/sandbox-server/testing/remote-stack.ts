@@ -178,7 +178,8 @@ export class RemoteStack {
         await client.close(id, signal).catch(() => undefined);
     }
     for (const each of this.#clients) await each.disconnect();
-    for (const program of [...this.#programs].reverse()) {
+    // The server first: it closes what stands ready.
+    for (const program of [this.server, ...this.#programs].filter((each) => each !== null)) {
       if (program.child.exitCode === null && program.child.signalCode === null) await program.kill("SIGTERM");
     }
     await rm(this.folder, { recursive: true, force: true });

@@ -95,8 +95,8 @@ export class RemoteRuntime implements SandboxRuntime {
     try {
       return remoteSandbox(this.#link, spec.id, await result);
     } catch (error) {
-      // Settled by the gateway: it left nothing. Otherwise it may still have been opened.
-      if (!stream.outcomeCame) this.#letGo(spec.id);
+      // Settled or cancelled: the gateway leaves nothing. With the connection gone it may still have been opened.
+      if (!stream.outcomeCame && !signal.aborted) this.#letGo(spec.id);
       throw error;
     }
   }
