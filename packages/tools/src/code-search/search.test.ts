@@ -115,6 +115,7 @@ describe("search", () => {
       boundary: "tool",
       code: "no_tree",
     });
+    expect((await call(undefined, {})).error?.code).toBe("empty_search");
     await expect(call(undefined, { search_terms: ["x"] })).rejects.toMatchObject({ boundary: "infrastructure" });
     expect(await find(sandbox, "Cart")).toContain("Found class");
   });

@@ -49,6 +49,11 @@ export const search = defineTool({
   arguments: SearchRequest,
   idempotent: true,
   call: async (request, { instance, sandbox, signal }) => {
+    const { search_terms = [], line_nums = [], pattern = "" } = request;
+    if (search_terms.every((term) => term.trim() === "") && line_nums.length === 0 && pattern.trim() === "") {
+      const message = "search needs search_terms, a pattern, or line_nums with a file in file_path_or_pattern";
+      return { output: message, error: { code: "empty_search", message } };
+    }
     if (sandbox === undefined) {
       throw new BoundaryError("infrastructure", "no_sandbox", "search needs a task with a sandbox");
     }
@@ -57,11 +62,6 @@ export const search = defineTool({
       throw new BoundaryError("infrastructure", "bad_search", "the instance's search settings can't be read", {
         cause: scope.error,
       });
-    }
-    const { search_terms = [], line_nums = [], pattern = "" } = request;
-    if (search_terms.every((term) => term.trim() === "") && line_nums.length === 0 && pattern.trim() === "") {
-      const message = "search needs search_terms, a pattern, or line_nums with a file in file_path_or_pattern";
-      return { output: message, error: { code: "empty_search", message } };
     }
     const tree = treeOf(sandbox, scope.data.codeSearch.root ?? sandbox.workdir);
     return shortened(await tree.search(request, signal));
