@@ -31,7 +31,8 @@ const renewalsAtOnce = 16;
 const answerMs = 10_000;
 const removalMs = 30_000;
 /** A container that was made and never started, or ended and was not removed, is somebody's leftover after this. */
-const leftoverMs = 60_000;
+const leftoverMs = 25_000;
+const sweepMs = 10_000;
 /** Services that come up slowly are given as long before they are taken for somebody's leftover. */
 const openingMs = 900_000;
 
@@ -242,7 +243,7 @@ export class DockerRuntime implements SandboxRuntime {
     });
   }
 
-  /** Removes leftovers now and each minute: of processes that ended between making a container and starting it. */
+  /** Removes leftovers now and from time to time: of processes that ended between making a container and starting it. */
   #sweep(): void {
     if (this.#sweeper !== null) return;
     const sweep = async (): Promise<void> => {
@@ -257,7 +258,7 @@ export class DockerRuntime implements SandboxRuntime {
         this.#onTrouble("Docker sandboxes: leftovers could not be removed", error);
       }
     };
-    this.#sweeper = setInterval(() => void sweep(), leftoverMs);
+    this.#sweeper = setInterval(() => void sweep(), sweepMs);
     this.#sweeper.unref();
     void sweep();
   }

@@ -1,4 +1,5 @@
 /** Waiting that ends: on an abort, after a while, or for a place among so many. */
+import { setMaxListeners } from "node:events";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 
 /** Rejects with the signal's reason as soon as it is aborted; `work` goes on unseen. */
@@ -8,6 +9,8 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
     throw signal.reason;
   }
   let stop: () => void = () => undefined;
+  // One signal may stop any number of things.
+  setMaxListeners(0, signal);
   const aborted = new Promise<never>((_resolve, reject) => {
     stop = () => reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
