@@ -89,6 +89,9 @@ rm -f -- ${files}
 const commitRest = `
 if [ -n "$(g status --porcelain --ignore-submodules=all | head -c 1)" ]; then
   g add -A --ignore-errors . || true
+  # As old as what it stands on: a log shows it on top.
+  GIT_AUTHOR_DATE=$(g log -1 --format=%cI)
+  GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
   g commit -q --allow-empty -m base || fail "the image's own changes can't be committed"
 fi
 `;
