@@ -202,12 +202,8 @@ describe.skipIf(docker === null)("the shell in a container", () => {
       else expect(outcome.output).toBe("x".repeat(bytes));
     });
 
-    test("100 MB on either stream, and one line of 20 MB", async () => {
-      for (const command of [
-        "yes | head -c 104857600",
-        "yes | head -c 104857600 >&2",
-        "head -c 20000000 /dev/zero | tr '\\0' y",
-      ]) {
+    test("100 MB of errors, and one line of 20 MB", async () => {
+      for (const command of ["yes | head -c 104857600 >&2", "head -c 20000000 /dev/zero | tr '\\0' y"]) {
         const { output, wholeBytes } = await call(bash, { command }, { maxOutputBytes: 4096 });
         expect([wholeBytes, output.length < 4200]).toEqual([
           command.startsWith("head") ? 20_000_000 : 104_857_600,
