@@ -190,10 +190,10 @@ describe.skipIf(docker === null)("task swe in containers", () => {
 
   test("nothing done is not; later history and files of graders are not there to be read", async () => {
     const { verdict, said } = await rollout(
-      "cd /testbed; git log --all --format=%s; git tag; git cat-file --batch-all-objects --batch-check | grep -c commit; ls / | grep -c -e eval.sh -e r2e_tests; git status --short",
+      "cd /testbed; git log --all --format=%s | sort; git tag; git cat-file --batch-all-objects --batch-check | grep -c commit; ls / | grep -c -e eval.sh -e r2e_tests; git status --short",
     );
     // What the image had beside its commits is one of its own.
-    expect(said).toBe("base\nsecond\nfirst\nv0\n3\n0\n");
+    expect(said).toBe("base\nfirst\nsecond\nv0\n3\n0\n");
     expect(verdict).toMatchObject({
       reward: 0,
       success: false,
