@@ -44,6 +44,7 @@ export function SandboxTable({
           <Th>State</Th>
           <Th>Sandbox</Th>
           {withRollout && <Th>Rollout</Th>}
+          <Th>Actions</Th>
           <Th>For</Th>
           <Th right>Attempt</Th>
           <Th>Runtime</Th>
@@ -51,7 +52,6 @@ export function SandboxTable({
           <Th>Network</Th>
           <Th right>Opened</Th>
           <Th right>Lived</Th>
-          <Th>Actions</Th>
         </tr>
       </thead>
       <tbody>
@@ -77,24 +77,6 @@ export function SandboxTable({
                 </Link>
               </Td>
             )}
-            <Td className="text-sm whitespace-nowrap">
-              {sandbox.purpose === "agent" ? "the agent" : "grading"}
-              {sandbox.inPlace && <span className="text-g7"> and grading</span>}
-            </Td>
-            <Td right>{sandbox.attempt}</Td>
-            <Td className="text-sm">{sandbox.runtime}</Td>
-            <Td className="mono max-w-[220px] truncate text-sm">
-              <span title={sandbox.image ?? undefined}>{visibleText(sandbox.image ?? "none")}</span>
-            </Td>
-            <Td className="max-w-[160px] truncate text-sm">
-              <span title={sandbox.network}>{visibleText(sandbox.network)}</span>
-            </Td>
-            <Td right>
-              <TimeAgo at={sandbox.openedAt} />
-            </Td>
-            <Td right className="whitespace-nowrap">
-              <Lived sandbox={sandbox} />
-            </Td>
             <Td className="py-0.5">
               <span className="flex gap-1">
                 {isThere(sandbox) && (
@@ -115,6 +97,24 @@ export function SandboxTable({
                   </RowButton>
                 )}
               </span>
+            </Td>
+            <Td className="text-sm whitespace-nowrap">
+              {sandbox.purpose === "agent" ? "the agent" : "grading"}
+              {sandbox.inPlace && <span className="text-g7"> and grading</span>}
+            </Td>
+            <Td right>{sandbox.attempt}</Td>
+            <Td className="text-sm">{sandbox.runtime}</Td>
+            <Td className="mono max-w-[220px] truncate text-sm">
+              <span title={sandbox.image ?? undefined}>{visibleText(sandbox.image ?? "none")}</span>
+            </Td>
+            <Td className="max-w-[160px] truncate text-sm">
+              <span title={sandbox.network}>{visibleText(sandbox.network)}</span>
+            </Td>
+            <Td right>
+              <TimeAgo at={sandbox.openedAt} />
+            </Td>
+            <Td right className="whitespace-nowrap">
+              <Lived sandbox={sandbox} />
             </Td>
           </tr>
         ))}
