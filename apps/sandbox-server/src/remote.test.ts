@@ -1,5 +1,6 @@
 /** The whole way: a real sandbox server, real hosts with `process` sandboxes, real clients; and what each does when another dies. */
 import { readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { noResources, type Sandbox, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import { hostAilment } from "@rolldeck/sandbox/process/host-ailment";
@@ -186,7 +187,7 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     const program = new Program(
       process.execPath,
       [
-        `${import.meta.dirname}/../testing/client-program.mjs`,
+        fileURLToPath(new URL("../testing/client-program.mjs", import.meta.url)),
         `${stack.url.replace("http", "ws")}/v1/client`,
         await stack.token("client"),
         clientName("test"),
@@ -268,7 +269,7 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
       const opening = client.open(spec(changes), signal);
       await expect(opening).rejects.toMatchObject({ code: "refused", message: expect.stringMatching(why) });
     }
-    const argument = "x".repeat(200_000);
+    const argument = "x".repeat(3_000_000);
     const running = sandbox.exec({ command: ["echo", argument], timeoutMs: 1000 }, signal);
     await expect(running).rejects.toMatchObject({ code: "refused" });
     await client.close(sandbox.id, signal);

@@ -15,13 +15,23 @@ export interface Call<M extends Method> {
 /** Begins a call; the signal cancels it. @throws BoundaryError("sandbox", "unavailable") */
 export function begin<M extends Method>(link: Link, method: M, params: Params<M>, signal: AbortSignal): Call<M> {
   signal.throwIfAborted();
-  const stream = Stream.open(link, method, params);
+  const stream = open(link, method, params);
   const onAbort = (): void => stream.cancel(reasonOf(signal));
   signal.addEventListener("abort", onAbort, { once: true });
   stream.over.addEventListener("abort", () => signal.removeEventListener("abort", onAbort), { once: true });
   const result = stream.outcome.then((value) => parseResult(method, value));
   result.catch(() => undefined);
   return { stream, result };
+}
+
+/** @throws refused for what is too much for one frame */
+function open(link: Link, method: string, params: unknown): Stream {
+  try {
+    return Stream.open(link, method, params);
+  } catch (error) {
+    if (error instanceof ProtocolError) throw refused(`${method}: ${error.message}`, error);
+    throw error;
+  }
 }
 
 /** A call without bytes. */

@@ -24,7 +24,7 @@ export interface LinkEvents {
 }
 
 const pingEveryMs = 5_000;
-const silenceMs = 15_000;
+const silenceMs = 25_000;
 /** Streams the other side may have open at once. */
 const maxServedStreams = 4096;
 /** Backstop: credit bounds what is on its way, this what a peer that reads nothing can make of small frames. */
@@ -36,6 +36,7 @@ export class Link {
   readonly #sinks = new Map<number, StreamSink>();
   readonly #heartbeat: NodeJS.Timeout;
   #heardAt = performance.now();
+  #beatAt = performance.now();
   #lastId = 0;
   #ended: Error | null = null;
 
@@ -121,7 +122,11 @@ export class Link {
   }
 
   #beat(): void {
-    if (performance.now() - this.#heardAt > silenceMs) this.#fail("the other side is silent");
+    const now = performance.now();
+    // This process stood still: what was said meanwhile has not been read yet.
+    if (now - this.#beatAt > 2 * pingEveryMs) this.#heardAt = now;
+    this.#beatAt = now;
+    if (now - this.#heardAt > silenceMs) this.#fail("the other side is silent");
     else this.#socket.ping();
   }
 

@@ -14,7 +14,8 @@ const maxOutputBytes = 64 * mebibyte;
 /** Of a build context's tar. */
 export const maxContextBytes = 1024 * mebibyte;
 
-const path = z.string().min(1).max(4096);
+/** Which paths are good is the runtime's to say. */
+const path = z.string().max(65_536);
 const user = z.string().min(1).max(100).optional();
 const nothing = z.strictObject({});
 const sandbox = SandboxId;

@@ -13,7 +13,8 @@ export const ContentHash = z.string().regex(/^[0-9a-f]{64}$/);
 const dayMs = 86_400_000;
 const path = z.string().min(1).max(4096);
 const user = z.string().min(1).max(100);
-const argument = z.string().max(131_072);
+/** Longer than any kernel takes: those that are too long for it fail as commands do. */
+const argument = z.string().max(2_097_152);
 export const Environment = z
   .record(z.string().min(1).max(1000), z.string().max(131_072))
   .refine((all) => Object.keys(all).length <= 500, "at most 500 variables");
