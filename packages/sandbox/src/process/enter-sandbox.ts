@@ -34,7 +34,7 @@ const outside =
 /** $1 = folder, then the command. A byte on 3 says that we are in. */
 const inside = 'echo >&3; exec 3>&-; cd -- "$1" || exit 126; shift; exec "$@"';
 
-export function enterArguments(record: HeldRecord, request: EnterRequest): string[] {
+function enterArguments(record: HeldRecord, request: EnterRequest): string[] {
   const { first, uid, cgroups, maxPids } = record;
   const joins = request.counted ? cgroups.joins : [];
   const limit = request.counted && cgroups.joins.length === 0 ? String(maxPids) : "";

@@ -3,8 +3,7 @@
  * no new namespaces, mounts, keys, kernel modules, tracing or asynchronous rings; `clone3` is said not to exist, so that libraries
  * fall back to `clone`, whose flags can be looked at. What Docker's default profile denies to a container without capabilities.
  */
-export const filterArchitectures = ["x64", "arm64"] as const;
-export type FilterArchitecture = (typeof filterArchitectures)[number];
+export type FilterArchitecture = "x64" | "arm64";
 
 /** Numbers of a system call on both architectures; null where it does not exist. */
 type Numbers = readonly [x64: number | null, arm64: number | null];

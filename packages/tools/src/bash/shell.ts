@@ -12,7 +12,7 @@ import { type CommandMode, type LinkFacts, orAborted, RunningCommand, ShellLink 
 import { type ShellSettings, shellSettings } from "./shell-settings.ts";
 
 /** Output past which a command is ended. */
-export const floodBytes = 1024 * 1024 * 1024;
+const floodBytes = 1024 * 1024 * 1024;
 /** How often a running command is looked at for a limit that is no timer of its own. */
 const lookMs = 250;
 /** The end of a command that was killed is heard at once, or not at all. */

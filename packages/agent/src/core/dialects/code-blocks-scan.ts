@@ -103,7 +103,7 @@ export class BlockScanner {
   }
 }
 
-export interface HereDocument {
+interface HereDocument {
   readonly word: string;
   /** Tabs before its last line are left out. */
   readonly indented: boolean;
@@ -112,13 +112,13 @@ export interface HereDocument {
 const hereDocument = /(?<!<)<<(-?)(?!<)[ \t]*(?:'([^'\n]+)'|"([^"\n]+)"|\\?([A-Za-z_][\w.-]*))/g;
 
 /** Those that begin on a line of a shell's script. */
-export const hereDocumentsOf = (line: string): HereDocument[] =>
+const hereDocumentsOf = (line: string): HereDocument[] =>
   [...line.matchAll(hereDocument)].map(([, dash, single, double, bare]) => ({
     word: single ?? double ?? bare ?? "",
     indented: dash === "-",
   }));
 
-export function endsHereDocument(line: string, { word, indented }: HereDocument): boolean {
+function endsHereDocument(line: string, { word, indented }: HereDocument): boolean {
   const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
   return (indented ? whole.replace(/^\t+/, "") : whole) === word;
 }
