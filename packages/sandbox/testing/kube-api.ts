@@ -19,6 +19,11 @@ const Pod = z.looseObject({
   spec: z.looseObject({
     activeDeadlineSeconds: z.int().optional(),
     automountServiceAccountToken: z.literal(false),
+    volumes: z
+      .array(
+        z.looseObject({ name: z.string(), emptyDir: z.looseObject({ sizeLimit: z.string().optional() }).optional() }),
+      )
+      .default([]),
     containers: z
       .array(
         z.looseObject({
@@ -68,7 +73,8 @@ export async function startKubeApi(socketPath: string): Promise<KubeApi> {
   const daemonSets = new Map<string, unknown>();
   const refusals: { code: number; message: string }[] = [];
   const handlers = new Handlers(docker, pods, { policies, daemonSets }, refusals);
-  const server = createServer((request, response) => {
+  // Commands are part of the address, and may be long.
+  const server = createServer({ maxHeaderSize: 1024 * 1024 }, (request, response) => {
     handlers.answer(request, response).catch((error: unknown) => {
       reply(response, 500, { kind: "Status", status: "Failure", message: String(error) });
     });
@@ -190,7 +196,7 @@ class Handlers {
     const [main] = held.pod.spec.containers;
     if (main === undefined) return;
     const tmpfs = Object.fromEntries(
-      main.volumeMounts.map(({ mountPath }) => [mountPath, "rw,exec,mode=1777,size=256m"]),
+      main.volumeMounts.map(({ name, mountPath }) => [mountPath, `rw,exec,mode=1777,size=${sizeOf(held.pod, name)}m`]),
     );
     const memory = Number.parseInt(main.resources.limits.memory ?? "512", 10) * 1024 * 1024;
     const container = await this.docker.createContainer({
@@ -201,8 +207,8 @@ class Handlers {
       WorkingDir: main.workingDir,
       Env: main.env.map(({ name, value }) => `${name}=${value}`),
       User: main.securityContext.runAsUser === undefined ? undefined : String(main.securityContext.runAsUser),
-      NetworkDisabled: true,
       HostConfig: {
+        NetworkMode: "none",
         CapDrop: ["ALL"],
         SecurityOpt: ["no-new-privileges"],
         Memory: memory,
@@ -219,6 +225,8 @@ class Handlers {
       return;
     }
     await container.start();
+    const { activeDeadlineSeconds: lifeS } = held.pod.spec;
+    if (lifeS !== undefined) setTimeout(() => void container.kill().catch(() => undefined), lifeS * 1000).unref();
   }
 
   async #status({ pod, createdAt, container, trouble }: Held) {
@@ -273,6 +281,10 @@ class Handlers {
   }
 }
 
+/** Of an empty folder's volume, MiB. */
+const sizeOf = ({ spec }: Pod, name: string): number =>
+  Number.parseInt(spec.volumes.find((volume) => volume.name === name)?.emptyDir?.sizeLimit ?? "256", 10);
+
 async function runExec(docker: Docker, container: Docker.Container, url: string, socket: WebSocket): Promise<void> {
   const query = new URL(url, "http://localhost").searchParams;
   const isOn = (name: string) => query.get(name) === "true";
@@ -281,6 +293,11 @@ async function runExec(docker: Docker, container: Docker.Container, url: string,
     send(3, Buffer.from(JSON.stringify(body)));
     socket.close();
   };
+  const taken: Promise<void> = Promise.resolve();
+  // What comes before the command is started is not lost.
+  const early: unknown[] = [];
+  const keep = (data: unknown) => void early.push(data);
+  socket.on("message", keep);
   try {
     const exec = await container.exec({
       Cmd: query.getAll("command"),
@@ -306,15 +323,22 @@ async function runExec(docker: Docker, container: Docker.Container, url: string,
     forward(stderr, 2);
     if (isOn("tty")) stream.pipe(stdout);
     else docker.modem.demuxStream(stream, stdout, stderr);
-    socket.on("message", (data) => {
-      const frame = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
+    const take = async (frame: Buffer): Promise<void> => {
       if (frame[0] === 0) stream.write(frame.subarray(1));
       else if (frame[0] === 255 && frame[1] === 0) stream.end();
       else if (frame[0] === 4) {
         const size = z.object({ Width: z.int(), Height: z.int() }).parse(JSON.parse(frame.subarray(1).toString()));
-        exec.resize({ w: size.Width, h: size.Height }).catch(() => undefined);
+        await exec.resize({ w: size.Width, h: size.Height }).catch(() => undefined);
       }
-    });
+    };
+    // One after the other: a size is set before what was typed after it arrives.
+    let before = taken;
+    const onFrame = (data: unknown) => {
+      const frame = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
+      before = before.then(() => take(frame));
+    };
+    for (const frame of early.splice(0)) onFrame(frame);
+    socket.off("message", keep).on("message", onFrame);
     socket.on("close", () => stream.destroy());
     stream.on("error", () => socket.terminate());
     await new Promise<void>((resolve) => stream.once("end", resolve).once("close", resolve));

@@ -37,6 +37,8 @@ export interface ExecSocket {
 const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 const connectMs = 30_000;
+/** Of one frame of input; servers refuse frames that are much larger. */
+const frameBytes = 64 * 1024;
 
 const Status = z.object({
   status: z.string().optional(),
@@ -65,9 +67,18 @@ export async function openExec(
   };
   const pass = (stream: PassThrough, bytes: Buffer): void => {
     if (stream.writableEnded || stream.destroyed || stream.write(bytes)) return;
+    if (!full.has(stream)) waitFor(stream);
     socket.pause();
-    stream.once("drain", () => socket.resume());
-    stream.once("close", () => socket.resume());
+  };
+  const full = new Set<PassThrough>();
+  const waitFor = (stream: PassThrough): void => {
+    full.add(stream);
+    const go = (): void => {
+      stream.off("drain", go).off("close", go);
+      full.delete(stream);
+      if (full.size === 0) socket.resume();
+    };
+    stream.once("drain", go).once("close", go);
   };
   const onAbort = (): void => socket.terminate();
   signal.addEventListener("abort", onAbort, { once: true });
@@ -90,7 +101,11 @@ export async function openExec(
     stdout,
     stderr,
     status,
-    write: (bytes) => send(socket, channels.stdin, bytes),
+    write: async (bytes) => {
+      for (let at = 0; at < bytes.length; at += frameBytes) {
+        await send(socket, channels.stdin, bytes.subarray(at, at + frameBytes));
+      }
+    },
     endStdin: () => {
       if (socket.protocol !== protocols[0]) return false;
       socket.send(Buffer.from([channels.close, channels.stdin]));

@@ -4,8 +4,15 @@
  */
 import { createHash } from "node:crypto";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { ImageSource, Sandbox, SandboxFact, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
-import { pause } from "../shared/waiting.ts";
+import {
+  type ImageSource,
+  type Sandbox,
+  type SandboxFact,
+  type SandboxRuntime,
+  type SandboxSpec,
+  sandboxIdPattern,
+} from "@rolldeck/contracts/ports/sandbox";
+import { pause, unlessAborted } from "../shared/waiting.ts";
 import type { Cluster, PodFacts } from "./cluster.ts";
 import { renewCommand } from "./keeper.ts";
 import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
@@ -73,17 +80,33 @@ export class KubernetesRuntime implements SandboxRuntime {
 
   async open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const { cluster, deployment, now } = this.#options;
+    if (!sandboxIdPattern.test(spec.id)) {
+      throw new BoundaryError("sandbox", "refused", `${JSON.stringify(spec.id.slice(0, 60))} is no sandbox's id`);
+    }
     const pod = podOf(spec, deployment, Math.floor(now() / 1000));
     await this.#namespaceReady(signal);
-    await cluster.createPod(pod, signal);
+    signal.throwIfAborted();
+    // Not broken off: a pod that comes up after all would be nobody's.
+    const making = cluster.createPod(pod, AbortSignal.timeout(renewMs));
     try {
-      return this.#sandboxOf(spec.id, await this.#running(spec, signal), signal);
+      await unlessAborted(making, signal);
+      return await this.#sandboxOf(spec.id, await this.#running(spec, signal), signal);
     } catch (error) {
-      await cluster.deletePod(podName(spec.id), AbortSignal.timeout(renewMs)).catch((trouble: unknown) => {
-        this.#options.onTrouble(`pod ${podName(spec.id)} was not deleted`, trouble);
-      });
+      await this.#drop(spec.id, making);
       throw error;
     }
+  }
+
+  /** What could not be made is somebody else's, where there is one of that name. */
+  async #drop(id: string, making: Promise<unknown>): Promise<void> {
+    try {
+      await making;
+    } catch {
+      return;
+    }
+    await this.#options.cluster.deletePod(podName(id), AbortSignal.timeout(renewMs)).catch((trouble: unknown) => {
+      this.#options.onTrouble(`pod ${podName(id)} was not deleted`, trouble);
+    });
   }
 
   async attach(id: string, signal: AbortSignal): Promise<Sandbox> {
@@ -111,13 +134,19 @@ export class KubernetesRuntime implements SandboxRuntime {
     if (pod !== null && this.#isOwn(pod)) await this.#options.cluster.deletePod(podName(id), signal);
   }
 
+  /** Pods that ended hold nothing but their names: they are deleted on the way. */
   async list(signal: AbortSignal): Promise<readonly SandboxFact[]> {
-    return (await this.#pods(signal)).map((pod) => ({
-      id: idOf(pod),
-      labels: labelsOf(pod),
-      state: isRunning(pod) || pod.status?.phase === "Pending" ? "running" : "ended",
-      createdAtMs: pod.metadata.creationTimestamp.getTime(),
-    }));
+    const pods = await this.#pods(signal);
+    const over = pods.filter(isOver);
+    await Promise.all(over.map((pod) => this.#options.cluster.deletePod(pod.metadata.name, signal)));
+    return pods
+      .filter((pod) => !isOver(pod))
+      .map((pod) => ({
+        id: idOf(pod),
+        labels: labelsOf(pod),
+        state: "running",
+        createdAtMs: pod.metadata.creationTimestamp.getTime(),
+      }));
   }
 
   async disconnect(): Promise<void> {
@@ -197,6 +226,7 @@ export class KubernetesRuntime implements SandboxRuntime {
 }
 
 const isRunning = (pod: PodFacts): boolean => pod.status?.phase === "Running";
+const isOver = (pod: PodFacts): boolean => pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 const idOf = (pod: PodFacts): string => pod.metadata.labels[`${labelPrefix}sandbox`] ?? "";
 
 function labelsOf(pod: PodFacts): Record<string, string> {

@@ -4,8 +4,9 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
-import { getArchive, putArchive, readFile, writeFile } from "../process/sandbox-files.ts";
+import { unfitReason } from "../docker/exec-command.ts";
 import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { FilesByExec } from "../shared/files-by-exec.ts";
 import { pause, unlessAborted, within } from "../shared/waiting.ts";
 import { type ExecSocket, type ExecTarget, openExec } from "./exec-socket.ts";
 
@@ -32,6 +33,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly runtime = "kubernetes";
   readonly workdir: string;
   readonly #options: PodSandboxOptions;
+  readonly #files: FilesByExec;
   /** Kernel's count of processes it ended for memory, as last read. */
   #oomKills = 0;
 
@@ -39,10 +41,13 @@ export class KubernetesSandbox implements Sandbox {
     this.id = options.id;
     this.workdir = options.workdir;
     this.#options = options;
+    this.#files = new FilesByExec(this);
   }
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     this.#check(request.user);
+    const unfit = unfitReason(request);
+    if (unfit !== null) return notStarted(unfit);
     const startedAt = performance.now();
     const { stdin } = request;
     const command = wrapped(request, stdin?.length ?? null);
@@ -77,7 +82,11 @@ export class KubernetesSandbox implements Sandbox {
       ...(tty && {
         resize: async (columns: number, rows: number) => socket.resize(columns, rows),
       }),
-      wait: async () => ({ exitCode: await socket.status.catch((error: unknown) => this.#explain(error)) }),
+      wait: async () => {
+        const exitCode = await socket.status.catch((error: unknown) => this.#explain(error));
+        await this.#checkEnd(exitCode);
+        return { exitCode };
+      },
       close: async () => {
         socket.close();
         socket.stdout.destroy();
@@ -92,16 +101,17 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return readFile(this, path, options.maxBytes, signal);
+    return this.#files.readFile(path, options, signal);
   }
 
-  writeFile(
+  async writeFile(
     path: string,
     bytes: Uint8Array,
     options: { readonly mode?: number; readonly user?: string },
     signal: AbortSignal,
   ): Promise<void> {
-    return writeFile(this, path, bytes, options, signal);
+    this.#check(options.user);
+    await this.#files.writeFile(path, bytes, options, signal);
   }
 
   async putArchive(
@@ -111,11 +121,11 @@ export class KubernetesSandbox implements Sandbox {
     signal: AbortSignal,
   ): Promise<void> {
     this.#check(options.user);
-    await putArchive(this, path, tar, signal);
+    await this.#files.putArchive(path, tar, options, signal);
   }
 
   getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return getArchive(this, path, options.maxBytes, signal);
+    return this.#files.getArchive(path, options, signal);
   }
 
   /** Of a command and its streams; whatever ends it early ends everything in the pod. */
@@ -126,14 +136,17 @@ export class KubernetesSandbox implements Sandbox {
       const first = await unlessAborted(Promise.race([run.socket.status, late, run.flooded]), signal);
       if (typeof first === "number") {
         await run.drained();
+        await this.#checkEnd(first);
         return { exitCode: first, cut: null };
       }
       await this.#endAll(run);
       return { exitCode: null, cut: first };
     } catch (error) {
-      if (signal.aborted) await this.#endAll(run);
-      else await this.#explain(error);
-      throw error;
+      if (signal.aborted) {
+        await this.#endAll(run);
+        throw signal.reason;
+      }
+      return this.#explain(error);
     } finally {
       timer.abort();
       run.end();
@@ -180,6 +193,11 @@ export class KubernetesSandbox implements Sandbox {
     return new BoundaryError("sandbox", "gone", `sandbox ${this.id} is not there any more`, { cause });
   }
 
+  /** A pod that ended takes its commands along, which looks like a signal to each of them. */
+  async #checkEnd(exitCode: number): Promise<void> {
+    if (exitCode === 137 && !(await this.#options.isRunning())) throw this.#gone();
+  }
+
   async #wasOutOfMemory(signal: AbortSignal): Promise<boolean> {
     const script =
       "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2>/dev/null | sed -n 's/^oom_kill //p'";
@@ -199,6 +217,22 @@ export class KubernetesSandbox implements Sandbox {
     const message = "commands of kubernetes sandboxes have the pod's user: set the user of the whole sandbox";
     throw new BoundaryError("sandbox", "refused", message);
   }
+}
+
+/** As a shell says it. */
+function notStarted(why: string): ExecResult {
+  const head = Buffer.from(`${why}\n`);
+  const none = { head: new Uint8Array(0), gapBytes: 0, tail: new Uint8Array(0), bytes: 0 };
+  const stderr = { ...none, head, bytes: head.length };
+  return {
+    exitCode: 126,
+    timedOut: false,
+    flooded: false,
+    outOfMemory: false,
+    stdout: none,
+    stderr,
+    durationMs: 0,
+  };
 }
 
 /**

@@ -1,6 +1,8 @@
 /** What pods can't be held to, for people. */
 export const kubernetesLimits: readonly string[] = [
   "processes are bounded by the nodes' own limit, not by the sandbox's",
+  "disk is bounded by eviction: a pod that grows past it is ended with all that is in it",
+  "a pod has one user, that of the whole sandbox",
   "networks are closed only where the cluster enforces network policies",
   "no allow-lists, and no images built on the spot",
   "images need bash, env, head and tar",
