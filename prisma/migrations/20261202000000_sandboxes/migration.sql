@@ -26,6 +26,7 @@ create table "sandboxes" (
   "closed_at" timestamptz(6)
 );
 create index "sandboxes_rollout_id_idx" on "sandboxes" ("rollout_id", "attempt");
+create index "sandboxes_run_id_idx" on "sandboxes" ("run_id", "created_at");
 create index "sandboxes_live_idx" on "sandboxes" ("state") where "state" in ('opening', 'open', 'kept');
 
 -- What the verifier wants people to look at.

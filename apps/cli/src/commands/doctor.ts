@@ -4,14 +4,7 @@ import path from "node:path";
 import { preparePython } from "../start/python-environment.ts";
 import { readServerFile } from "../start/server-file.ts";
 import { findSandboxes } from "./find-sandboxes.ts";
-
-export interface Finding {
-  readonly what: string;
-  readonly state: "ok" | "warning" | "failed";
-  readonly detail: string;
-  /** What to type or change; null when nothing is to be done. */
-  readonly fix: string | null;
-}
+import type { Finding } from "./finding.ts";
 
 const onPath = (command: string): boolean =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(`${folder}/${command}`));

@@ -2,7 +2,7 @@
 import { sandboxRuntimes } from "@rolldeck/contracts/run-config";
 import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
 import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
-import type { Finding } from "./doctor.ts";
+import type { Finding } from "./finding.ts";
 
 const fixes = {
   docker: "only tasks with images need it: start Docker, or name its socket in ROLLDECK_DOCKER_SOCKET",
