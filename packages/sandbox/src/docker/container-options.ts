@@ -10,9 +10,20 @@ import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
 import { refused } from "./daemon-trouble.ts";
 import { keeperCommand, keeperProcesses, keeperUser } from "./lease-keeper.ts";
-import type { NetworkPart } from "./network.ts";
 
 export const defaultResources = { cpus: 2, memoryMb: 4_096, pids: 512, diskMb: 10_240 };
+
+/** What `networkPart` decided, as far as the container is told of it. */
+export interface NetworkChoice {
+  readonly disabled: boolean;
+  readonly mode?: string;
+  readonly beside?: {
+    readonly mode: string;
+    readonly address: string;
+    readonly hosts: readonly string[];
+    readonly environment: Readonly<Record<string, string>>;
+  };
+}
 
 export interface ImageFacts {
   readonly id: string;
@@ -53,7 +64,7 @@ export const sandboxWorkdir = (spec: SandboxSpec, image: ImageFacts): string => 
 export function containerOptions(
   spec: SandboxSpec,
   image: ImageFacts,
-  scene: { readonly deployment: string; readonly network: NetworkPart; readonly diskQuota: boolean },
+  scene: { readonly deployment: string; readonly network: NetworkChoice; readonly diskQuota: boolean },
 ): Docker.ContainerCreateOptions {
   const { network } = scene;
   const workdir = sandboxWorkdir(spec, image);
@@ -96,7 +107,7 @@ export function containerOptions(
 
 function hostConfig(
   spec: SandboxSpec,
-  scene: { readonly network: NetworkPart; readonly diskQuota: boolean },
+  scene: { readonly network: NetworkChoice; readonly diskQuota: boolean },
 ): Docker.HostConfig {
   const { resources } = spec;
   const memory = (resources.memoryMb ?? defaultResources.memoryMb) * mega;

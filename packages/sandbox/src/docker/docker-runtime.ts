@@ -3,7 +3,6 @@
  * gone ends when its lease does; nothing of another deployment is touched; how many are made at a time is bounded, because the
  * daemon gets slower with every one more.
  */
-import { Agent } from "node:http";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import {
   type ImageSource,
@@ -47,7 +46,6 @@ export class DockerRuntime implements SandboxRuntime {
     "a snapshot holds neither memory file systems nor processes",
   ];
   readonly #docker: Docker;
-  readonly #agent = new Agent({ keepAlive: true });
   readonly #socket: string;
   readonly #deployment: string;
   readonly #images: DockerImages;
@@ -64,8 +62,7 @@ export class DockerRuntime implements SandboxRuntime {
     this.#socket = scene.settings.docker.socket;
     this.#deployment = scene.deployment;
     this.#onTrouble = scene.onTrouble;
-    const connection = { socketPath: this.#socket, agent: this.#agent };
-    this.#docker = new Docker(connection);
+    this.#docker = new Docker({ socketPath: this.#socket });
     this.#images = new DockerImages(this.#docker, {
       deployment: scene.deployment,
       buildNetwork: scene.settings.docker.buildNetwork ?? "none",
@@ -277,6 +274,5 @@ export class DockerRuntime implements SandboxRuntime {
     if (this.#sweeper !== null) clearInterval(this.#sweeper);
     this.#sweeper = null;
     this.#oom.close();
-    this.#agent.destroy();
   }
 }
