@@ -16,18 +16,7 @@ import path from "node:path";
 import { sourceFiles } from "./search/debian-source.ts";
 import { measureRetrieval } from "./search/measure-retrieval.ts";
 import { measureSpeed } from "./search/measure-speed.ts";
-
-export interface SearchResult {
-  readonly files: number;
-  readonly indexS: number;
-  readonly reindexMs: number;
-  readonly queryP95Ms: number;
-  readonly patternP95Ms: number;
-  readonly patternLiteralP95Ms: number;
-  readonly queries: number;
-  readonly recallAt5: number;
-  readonly grepRecallAt5: number;
-}
+import type { SearchResult } from "./search/search-result.ts";
 
 export async function run(_args: string[], progress: (line: string) => void): Promise<SearchResult> {
   const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-bench-search-"));

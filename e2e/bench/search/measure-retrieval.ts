@@ -10,11 +10,11 @@ import { RepositoryIndex } from "@rolldeck/tools/code-search/repository-index";
 import { RepositoryView } from "@rolldeck/tools/code-search/repository-view";
 import { isTestPath } from "@rolldeck/tools/code-search/source-file";
 import { searchText } from "@rolldeck/tools/code-search/text-search";
-import type { SearchResult } from "../search.ts";
 import { applyPatch, unpack } from "./debian-source.ts";
 import { grepRanked } from "./grep-ranked.ts";
 import { patchQuery } from "./patch-query.ts";
 import { indexed, pythonPaths } from "./python-files.ts";
+import type { SearchResult } from "./search-result.ts";
 
 const leastQueries = 30;
 const first = 5;

@@ -7,9 +7,9 @@ import { type IndexedFile, indexFile } from "@rolldeck/tools/code-search/indexed
 import { RepositoryIndex } from "@rolldeck/tools/code-search/repository-index";
 import { RepositoryView } from "@rolldeck/tools/code-search/repository-view";
 import { SearchRequest } from "@rolldeck/tools/code-search/search-request";
-import type { SearchResult } from "../search.ts";
 import { unpack } from "./debian-source.ts";
 import { pythonPaths } from "./python-files.ts";
+import type { SearchResult } from "./search-result.ts";
 
 const wantedFiles = 1000;
 const names = [
