@@ -140,7 +140,7 @@ function isAlive(pid: number): boolean {
 function mountControlGroups(): void {
   const root = "/sys/fs/cgroup";
   if (existsSync(join(root, "cgroup.controllers")) || existsSync(join(root, "memory"))) return;
-  if (spawnSync("mount", ["-t", "cgroup2", "cgroup2", root]).status === 0) {
+  if (spawnSync("/bin/sh", ["-c", `mount -t cgroup2 cgroup2 ${root}`]).status === 0) {
     if (readFileSync(join(root, "cgroup.controllers"), "utf8").includes("memory")) return;
     spawnSync("umount", [root]);
   }
