@@ -35,11 +35,17 @@ async function sh(sandbox: Sandbox, script: string): Promise<string> {
 
 /** Of a host, looked up behind its back: sandboxes by their own names, and the names that owners gave. */
 const idsOnDisk = async (folder: string): Promise<string[]> => [
-  ...(await readdir(`${folder}/process`).catch(() => [])),
+  ...(await sandboxFolders(folder)),
   ...(await readdir(`${folder}/claims`).catch(() => [])),
 ];
-const heldOnDisk = async (folder: string): Promise<number> =>
-  (await readdir(`${folder}/process`)).filter((name) => name.startsWith("sbx_")).length;
+const heldOnDisk = async (folder: string): Promise<number> => (await sandboxFolders(folder)).length;
+
+/** The runtime keeps those of each deployment in a folder of their own. */
+async function sandboxFolders(folder: string): Promise<string[]> {
+  const deployments = await readdir(`${folder}/process`);
+  const names = await Promise.all(deployments.map((name) => readdir(`${folder}/process/${name}`)));
+  return names.flat().filter((name) => name.startsWith("sbx_"));
+}
 
 describe.skipIf(ailment !== null)("remote sandboxes", () => {
   let stack: RemoteStack;
