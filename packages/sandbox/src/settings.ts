@@ -22,7 +22,6 @@ const Variables = z.object({
   ROLLDECK_SANDBOX_CA: optional(z.string()),
   ROLLDECK_KUBECONFIG: optional(z.string()),
   ROLLDECK_KUBERNETES_NAMESPACE: optional(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)),
-  ROLLDECK_SANDBOX_UNSAFE_LOCAL: optional(z.enum(["0", "1"])),
 });
 
 export interface EgressSettings {
@@ -53,8 +52,6 @@ export interface SandboxSettings {
   } | null;
   /** Null where none is configured. */
   readonly kubernetes: { readonly kubeconfig: string; readonly namespace: string } | null;
-  /** Without namespaces, commands of `process` sandboxes may run as plain processes: the operator's own risk. */
-  readonly unsafeLocal: boolean;
 }
 
 /** @throws InputError naming each variable; values are not repeated (one is a secret) */
@@ -88,7 +85,6 @@ export function parseSandboxSettings(
     },
     remote,
     kubernetes,
-    unsafeLocal: env.ROLLDECK_SANDBOX_UNSAFE_LOCAL === "1",
   };
 }
 

@@ -57,12 +57,8 @@ export class ProcessRuntime implements SandboxRuntime {
     refuseWhatCantBe(spec);
     const ailment = await this.ailment();
     signal.throwIfAborted();
-    if (ailment !== null) {
-      const never = this.scene.settings.unsafeLocal
-        ? "; commands are never run without isolation, not even if asked to"
-        : "";
-      throw new BoundaryError("sandbox", "refused", `${ailment}${never}`);
-    }
+    // Commands are never run without isolation.
+    if (ailment !== null) throw new BoundaryError("sandbox", "refused", ailment);
     const folder = this.#folder(spec.id);
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
