@@ -83,13 +83,13 @@ function PatchFact({ report: { patch } }: { report: TestReport }): JSX.Element {
             <code className="mono">{visibleText(patch.by)}</code>
           </>
         )}
-        {patch.message && <span className="text-g7"> · {visibleText(patch.message)}</span>}
+        {patch.message && <span className="text-g7"> · {inOneLine(patch.message)}</span>}
       </>
     );
   return (
     <span className="text-failed">
       ▲ {size}, could not be applied
-      {patch.message && `: ${visibleText(patch.message)}`}
+      {patch.message && `: ${inOneLine(patch.message)}`}
     </span>
   );
 }
@@ -120,3 +120,6 @@ function CommandEnd({
     </span>
   );
 }
+
+/** What git said in several lines. */
+const inOneLine = (message: string): string => visibleText(message.trim().replace(/\s*\n\s*/gu, " · "));
