@@ -33,7 +33,7 @@ interface Rollout {
   open: { readonly view: RepositoryView; readonly tree: Tree } | null;
   /** While they come: what is known, and the hashes that name the rest. */
   readonly arriving: Map<string, IndexedFile>;
-  readonly hashes: ReadonlyMap<string, string>;
+  readonly hashes: Map<string, string>;
 }
 
 /** Changed files of a rollout from which on an index of its own is cheaper. */
@@ -90,6 +90,9 @@ export class IndexHost {
     const rollout = this.#rollout(id);
     let sliceEnd = performance.now() + sliceMs;
     for (const { path, bytes } of readTar(tar)) {
+      // Others are given a content by its hash: what came is not what was hashed when the file changed, or the sandbox lied.
+      const hash = rollout.hashes.get(path);
+      if (hash !== undefined && createHash("sha1").update(bytes).digest("hex") !== hash) rollout.hashes.delete(path);
       const file = await indexFile(path, bytes);
       if (file !== null) rollout.arriving.set(path, file);
       if (performance.now() < sliceEnd) continue;

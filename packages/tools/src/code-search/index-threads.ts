@@ -15,6 +15,8 @@ const maxThreads = 2;
 const maxIndexBytes = 512 * 1024 * 1024;
 /** Indexes and a batch of contents; parsers keep theirs elsewhere. */
 const maxHeapMegabytes = 1536;
+/** A thread that has not come back to a call this long after it was given up is stuck, and is ended. */
+const stuckMs = 60_000;
 
 interface Waiting {
   resolve(value: ThreadResults[keyof ThreadResults]): void;
@@ -42,8 +44,12 @@ export class IndexThreads {
     const post = (message: ToThread): void => thread.worker.postMessage(message);
     const onAbort = (): void => {
       post({ stop: call });
-      thread.waiting.get(call)?.reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
-      thread.waiting.delete(call);
+      const waiting = thread.waiting.get(call);
+      if (waiting === undefined) return;
+      waiting.reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
+      const stuck = setTimeout(() => void thread.worker.terminate(), stuckMs).unref();
+      const over = (): void => clearTimeout(stuck);
+      thread.waiting.set(call, { resolve: over, reject: over });
     };
     signal.addEventListener("abort", onAbort, { once: true });
     try {

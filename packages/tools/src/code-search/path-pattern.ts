@@ -24,7 +24,9 @@ export function inTree(path: string, root: string): string {
 
 const maxPattern = 500;
 
-function globExpression(glob: string): RegExp {
+function globExpression(given: string): RegExp {
+  // The same again means the same, and would be tried in every combination.
+  const glob = given.replace(/(?:\*\*\/)+/g, "**/").replace(/\*{3,}/g, "**");
   let source = "";
   for (let at = 0; at < Math.min(glob.length, maxPattern); at++) {
     const rest = glob.slice(at);

@@ -15,6 +15,8 @@ const maxListingBytes = 16 * 1024 * 1024;
 /** Contents read at once. */
 const batchBytes = 16 * 1024 * 1024;
 const batchFiles = 5000;
+/** An index that was given up for others, or went with its thread, while a call was under way is brought again. */
+const maxTries = 3;
 
 const isSource = sourceExtensions.map((extension) => `-name '*${extension}'`).join(" -o ");
 /** Hidden folders, packages that others wrote, what Python leaves. */
@@ -64,13 +66,22 @@ export class SandboxTree {
 
   /** @throws BoundaryError("sandbox"), BoundaryError("tool") where the tree can't be read, BoundaryError("infrastructure") */
   search(request: SearchRequest, signal: AbortSignal): Promise<string> {
-    const answer = this.#last.then(async () => {
-      await this.#synchronise(signal);
-      return this.#run({ kind: "search", id: this.#id, request }, signal);
-    });
+    const answer = this.#last.then(() => this.#answer(request, signal));
     // Whoever asked hears of the failure; the next call starts from a listing of its own.
     this.#last = answer.catch(() => undefined);
     return answer;
+  }
+
+  async #answer(request: SearchRequest, signal: AbortSignal): Promise<string> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#synchronise(signal);
+        return await this.#run({ kind: "search", id: this.#id, request }, signal);
+      } catch (error) {
+        const isLost = error instanceof BoundaryError && error.code === "search_index";
+        if (!isLost || tries >= maxTries || signal.aborted) throw error;
+      }
+    }
   }
 
   async #synchronise(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 /** The tool over a real folder and a real shell, indexed in a real thread: it follows whatever happens to the files. */
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -180,7 +181,7 @@ describe("host", () => {
   const hashing = (files: Readonly<Record<string, string>>) =>
     Buffer.from(
       Object.entries(files)
-        .map(([path, text]) => `${Buffer.from(text).toString("hex").padEnd(40, "0").slice(-40)}  ./${path}\n`)
+        .map(([path, text]) => `${createHash("sha1").update(text).digest("hex")}  ./${path}\n`)
         .join(""),
     );
   const tarOf = (files: Readonly<Record<string, string>>): Buffer => {
@@ -209,6 +210,15 @@ describe("host", () => {
     expect(await ask(host, "first", "changed")).toContain("Found function");
     expect(await ask(host, "second", "changed")).toContain("Nothing");
     expect(await ask(host, "second", "one")).toContain("Found function");
+  });
+  it("a content that is not what its hash says is never another rollout's", async () => {
+    const host = new IndexHost({ maxBytes: 1 << 30 });
+    host.open("liar", "/r", listing(files), hashing(files));
+    await host.supply("liar", tarOf({ ...files, "a.py": "def forged(): pass\n" }));
+    host.settle("liar");
+    expect(await bring(host, "honest", files)).toEqual(["a.py"]);
+    expect(await ask(host, "honest", "forged")).toContain("Nothing");
+    expect(await ask(host, "liar", "forged")).toContain("Found function");
   });
   it("a refresh that was cut short is asked for again", async () => {
     const host = new IndexHost({ maxBytes: 1 << 30 });
