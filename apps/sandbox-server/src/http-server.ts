@@ -41,7 +41,7 @@ export function createHttpServer(options: HttpOptions): Server {
   });
   server.on("upgrade", (request, socket, head) => {
     const kind = options.tokens.kindOf(request.headers.authorization);
-    const { pathname } = new URL(request.url ?? "/", "http://gateway");
+    const pathname = pathOf(request);
     if (pathname !== "/v1/client" && pathname !== "/v1/host") return reject(socket, "404 Not Found");
     if (kind === null) return reject(socket, "401 Unauthorized");
     if (pathname !== `/v1/${kind}`) return reject(socket, "403 Forbidden");
@@ -53,6 +53,9 @@ export function createHttpServer(options: HttpOptions): Server {
   return server;
 }
 
+/** Without the query, as it came: anyone may send what is no URL. */
+const pathOf = ({ url = "/" }: IncomingMessage): string => url.split("?", 1)[0] ?? "";
+
 function reject(socket: Duplex, status: string): void {
   socket.on("error", () => undefined);
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
@@ -61,7 +64,7 @@ function reject(socket: Duplex, status: string): void {
 async function answer(options: HttpOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { gateway, tokens } = options;
   request.resume();
-  const { pathname } = new URL(request.url ?? "/", "http://gateway");
+  const pathname = pathOf(request);
   const asked = `${request.method} ${pathname}`;
   if (asked === "GET /healthz") return send(response, 200, { ok: true });
   const kind = tokens.kindOf(request.headers.authorization);
