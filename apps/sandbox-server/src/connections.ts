@@ -4,6 +4,7 @@ import { SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import { serve } from "@rolldeck/sandbox/remote/call";
 import { type Header, ProtocolError, protocolVersion } from "@rolldeck/sandbox/remote/frames";
 import { Link, type LinkEvents } from "@rolldeck/sandbox/remote/link";
+import { isMethod } from "@rolldeck/sandbox/remote/methods";
 import { Stream } from "@rolldeck/sandbox/remote/stream";
 import { refused } from "@rolldeck/sandbox/remote/wire-error";
 import type { WebSocket } from "ws";
@@ -27,11 +28,13 @@ export function serveClient(gateway: Gateway, socket: WebSocket, { onTrouble }: 
       if (client === null) throw new ProtocolError("a call before the greeting");
       if (isRelayed(method)) return relayCall(gateway, { link, client, stream: s }, method, params);
       const stream = new Stream(link, s);
-      gateway.measures.called(method);
+      // What names no method is any client's word: counted by it, there would be no end to the names.
+      const counted = isMethod(method) ? method : "(none)";
+      gateway.measures.called(counted);
       void serve(stream, method, params, clientMethods(gateway, client), (failed, error) => {
         const code = error instanceof BoundaryError ? error.code : "failed";
         if (failed === "open") gateway.measures.openFailed(code);
-        else gateway.measures.failed(failed, code);
+        else gateway.measures.failed(counted, code);
         if (!(error instanceof BoundaryError || error instanceof SandboxFileError) && !stream.over.aborted) {
           onTrouble(`${failed} failed`, error);
         }

@@ -20,7 +20,7 @@ export interface RelayOptions {
   readonly onBytes: (direction: "in" | "out", bytes: number) => void;
 }
 
-/** The client's end. @throws BoundaryError("sandbox", "unavailable") when the host's connection has ended */
+/** The client's end. @throws BoundaryError("sandbox", "unavailable") when the host can't be asked; ProtocolError */
 export function relay(options: RelayOptions): StreamSink {
   const { client, clientStream, host, hostName } = options;
   const toHost = new Allowance();
@@ -48,7 +48,12 @@ export function relay(options: RelayOptions): StreamSink {
       end("unavailable");
     },
   });
-  host.send({ k: "open", s: hostStream, method: options.method, params: options.params });
+  try {
+    host.send({ k: "open", s: hostStream, method: options.method, params: options.params });
+  } catch (error) {
+    host.forget(hostStream);
+    throw error;
+  }
   return {
     onFrame: (header, payload) => {
       if (!fromCaller.has(header.k)) throw new ProtocolError(`a caller that sends ${header.k}`);

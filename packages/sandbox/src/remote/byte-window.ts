@@ -21,7 +21,8 @@ export class ReceiveWindow implements AsyncIterable<Uint8Array> {
 
   /** @throws ProtocolError when more comes than was granted */
   accept(bytes: Uint8Array): void {
-    if (this.#over !== null) return;
+    // Empty ones cost no credit: kept, they would have no bound.
+    if (this.#over !== null || bytes.length === 0) return;
     if (bytes.length > this.#allowed) throw new ProtocolError("more data than was granted");
     this.#allowed -= bytes.length;
     this.#chunks.push(bytes);

@@ -25,8 +25,8 @@ export interface LinkEvents {
 
 const pingEveryMs = 5_000;
 const silenceMs = 25_000;
-/** Streams the other side may have open at once. */
-const maxServedStreams = 4096;
+/** Streams that are open at once. */
+const maxStreams = 4096;
 /** Backstop: credit bounds what is on its way, this what a peer that reads nothing can make of small frames. */
 const maxBufferedBytes = 512 * 1024 * 1024;
 
@@ -64,9 +64,11 @@ export class Link {
     return this.#sinks.size;
   }
 
-  /** A new stream's id; frames for it go to the sink until `forget`. @throws when the connection has ended */
+  /** A new stream's id; frames for it go to the sink until `forget`. @throws when the connection has ended, or carries all it may */
   begin(sink: StreamSink): number {
     if (this.#ended !== null) throw this.#ended;
+    // The other side would end the connection, and with it all the others.
+    if (this.#sinks.size >= maxStreams) throw unavailable(`${maxStreams} calls are under way on one connection`);
     do {
       this.#lastId = this.#lastId >= 2 ** 31 - 1 ? 1 : this.#lastId + 1;
     } while (this.#sinks.has(this.#lastId));
@@ -113,7 +115,7 @@ export class Link {
   #begin(header: Extract<Header, { k: "open" }>): void {
     if (this.#events.onStream === undefined) throw new ProtocolError("only the other side opens streams");
     if (this.#sinks.has(header.s)) throw new ProtocolError(`stream ${header.s} is open already`);
-    if (this.#sinks.size >= maxServedStreams) throw new ProtocolError(`more than ${maxServedStreams} streams`);
+    if (this.#sinks.size >= maxStreams) throw new ProtocolError(`more than ${maxStreams} streams`);
     // Set before it is served: what serves it may end it at once.
     const waiting: StreamSink = { onFrame: () => undefined, onLost: () => undefined };
     this.#sinks.set(header.s, waiting);
