@@ -78,6 +78,13 @@ describe("a build context", () => {
     ["an absolute name", [{ name: "/out" }]],
     ["an absolute link", [{ name: "link", type: "symlink" as const, linkname: "/etc/passwd" }]],
     ["a link that goes up", [{ name: "a/link", type: "symlink" as const, linkname: "../../out" }]],
+    [
+      "a link that goes up from where another leads",
+      [
+        { name: "p/q/deep", type: "symlink" as const, linkname: "../../t" },
+        { name: "out", type: "symlink" as const, linkname: "p/q/deep/../../x" },
+      ],
+    ],
     ["a file through a link", [{ name: "d", type: "symlink" as const, linkname: "e" }, { name: "d/out" }]],
     ["a hard link", [{ name: "f" }, { name: "hard", type: "link" as const, linkname: "f" }]],
     ["a device", [{ name: "dev", type: "character-device" as const }]],

@@ -131,7 +131,11 @@ function insideName(header: Header, links: ReadonlySet<string>): string {
 
 function insideLink(name: string, target: string): string {
   const lands = path.normalize(path.join(path.dirname(name), target));
-  if (target === "" || path.isAbsolute(target) || lands === ".." || lands.startsWith("../")) {
+  // Up again after a name could be up from where another link leads, which is not what it looks like.
+  const parts = target.split("/").filter((part) => part !== "" && part !== ".");
+  const firstName = parts.findIndex((part) => part !== "..");
+  const turnsBack = firstName >= 0 && parts.includes("..", firstName);
+  if (target === "" || path.isAbsolute(target) || turnsBack || lands === ".." || lands.startsWith("../")) {
     throw new SandboxFileError("bad_archive", name, `the build context's link ${name} leads out of it`);
   }
   return target;
