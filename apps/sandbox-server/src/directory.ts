@@ -21,6 +21,8 @@ export interface Held extends Reserved {
   readonly createdAtMs: number;
   /** Of the monotonic clock: since when this directory has it, and until when its use is counted. */
   readonly heldSinceMs: number;
+  /** The same clock: since when its host's list must have it. Before, a list that was asked for may be older than it is. */
+  listedFromMs: number;
   countedUntilMs: number;
 }
 
@@ -117,5 +119,6 @@ export const heldOf = (hostId: string, spec: WireSpec, nowMs: number): Held => (
   memoryMb: memoryOf(spec),
   createdAtMs: Date.now(),
   heldSinceMs: nowMs,
+  listedFromMs: nowMs,
   countedUntilMs: nowMs,
 });

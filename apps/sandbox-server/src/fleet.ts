@@ -15,7 +15,7 @@ export interface FleetOptions {
   readonly directory: Directory;
   readonly startsPerSecond: number;
   readonly lostAfterMs: number;
-  /** Names of hosts that were draining before this process. */
+  /** Names of hosts that take nothing new. */
   readonly draining: ReadonlySet<string>;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -99,7 +99,7 @@ export class Fleet {
     const there = new Set(sandboxes.map(({ id }) => id));
     for (const held of [...directory.ofHost(host.hostId)]) {
       const settled = held.phase === "open" || held.phase === "warm";
-      if (settled && held.heldSinceMs < askedAtMs && !there.has(held.id)) {
+      if (settled && held.listedFromMs < askedAtMs && !there.has(held.id)) {
         directory.drop(held.id, "it ended on its host", nowMs());
       }
     }
@@ -113,7 +113,7 @@ export class Fleet {
     if (isUnderWay(fact.id)) return;
     const held = directory.find(fact.id);
     if (held !== null && held.hostId === host.hostId) {
-      if (fact.state === "running" || held.heldSinceMs >= askedAtMs) return;
+      if (fact.state === "running" || held.listedFromMs >= askedAtMs) return;
       directory.drop(fact.id, "it ended on its host", nowMs());
     }
     const wanted = held === null && fact.state === "running" && !fact.warm && !directory.wasDropped(fact.id);
@@ -158,5 +158,6 @@ const adopted = (hostId: string, fact: HeldFact, nowMs: number): Held => ({
   memoryMb: fact.memoryMb ?? 0,
   createdAtMs: fact.createdAtMs,
   heldSinceMs: nowMs,
+  listedFromMs: nowMs,
   countedUntilMs: nowMs,
 });

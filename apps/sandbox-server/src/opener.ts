@@ -104,7 +104,7 @@ export class Opener {
         fleet.closeOn(host, spec.id);
         throw signal.reason;
       }
-      directory.add({ ...held, phase: "open" });
+      directory.add({ ...held, phase: "open", listedFromMs: nowMs() });
       onOpened("warm", host, held.image, waitedMs);
       return attached;
     } catch (error) {
@@ -130,7 +130,7 @@ export class Opener {
       const attached = await call(link, "open", { spec: localSpec(spec) }, signal);
       signal.throwIfAborted();
       held.phase = "open";
-      held.countedUntilMs = nowMs();
+      held.listedFromMs = held.countedUntilMs = nowMs();
       host.sawImage(held.image);
       onOpened("cold", host, held.image, waitedMs);
       return attached;

@@ -136,12 +136,13 @@ export class WarmPool {
   }
 
   async #open(host: Host, held: Held, spec: WireSpec): Promise<void> {
-    const { fleet, sendContexts, places } = this.#options;
+    const { fleet, sendContexts, places, nowMs } = this.#options;
     const signal = AbortSignal.timeout(openLimitMs);
     await sendContexts(host, spec, signal);
     await call(fleet.linkTo(host.hostId).link, "open", { spec: localSpec(spec) }, signal);
     host.sawImage(held.image);
     held.phase = "warm";
+    held.listedFromMs = nowMs();
     places().pump();
   }
 
