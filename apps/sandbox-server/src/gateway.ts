@@ -55,17 +55,20 @@ export class Gateway {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #settling = new Set<Host>();
   readonly #sending = new Map<string, Promise<void>>();
+  /** Names, also of hosts that are not here. */
+  readonly #draining: Set<string>;
 
   constructor(options: GatewayOptions) {
     const { nowMs, onTrouble, contexts } = options;
     this.#options = options;
     this.#startedAtMs = nowMs();
+    this.#draining = new Set(options.draining);
     this.contexts = contexts;
     const starts = new StartRate(options.startsPerSecond, nowMs());
     const directory = new Directory(this.#usage);
     const sendContexts = this.sendContexts.bind(this);
     const fleet = new Fleet({
-      ...{ directory, nowMs, onTrouble, lostAfterMs: options.lostAfterMs, draining: options.draining },
+      ...{ directory, nowMs, onTrouble, lostAfterMs: options.lostAfterMs, draining: this.#draining },
       startsPerSecond: options.startsPerSecondOfHost,
       isUnderWay: (id) => this.opener.isUnderWay(id),
       onRoom: () => this.places.pump(),
@@ -186,7 +189,9 @@ export class Gateway {
     const host = this.fleet.named(name);
     if (host === null) throw refused(`no host is named ${name}`);
     host.draining = draining;
-    await this.#options.saveDraining(this.fleet.all().flatMap((each) => (each.draining ? [each.name] : [])));
+    if (draining) this.#draining.add(name);
+    else this.#draining.delete(name);
+    await this.#options.saveDraining([...this.#draining]);
     this.warmPool.tick();
     this.places.pump();
   }
