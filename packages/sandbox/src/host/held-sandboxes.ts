@@ -88,8 +88,13 @@ export class HeldSandboxes {
     this.#claims.set(spec.id, claim);
     this.#asked.set(spec.id, askedOf(spec));
     const file = this.#file(spec.id);
-    await writeFile(`${file}.part`, JSON.stringify(claim), { mode: 0o600 });
-    await rename(`${file}.part`, file);
+    try {
+      await writeFile(`${file}.part`, JSON.stringify(claim), { mode: 0o600 });
+      await rename(`${file}.part`, file);
+    } catch (error) {
+      await this.forget(spec.id);
+      throw error;
+    }
     this.forgetAttached(warm);
   }
 
@@ -105,13 +110,14 @@ export class HeldSandboxes {
     if (error instanceof BoundaryError && error.code === "gone") this.forgetAttached(id);
   }
 
-  /** All that the runtime has, by the names that clients know. Claims on what it has no more are dropped. */
+  /** All that the runtime has, by the names that clients know. What it has no more is forgotten. */
   async list(signal: AbortSignal): Promise<HeldFact[]> {
-    const claimsBefore = [...this.#claims.values()];
+    const known = new Set([...this.#claims.keys(), ...this.#asked.keys(), ...this.#attached.keys()]);
+    const before = [...known].map((id) => ({ id, inner: this.inner(id) }));
     const facts = await this.#runtime.list(signal);
     const byInner = new Map([...this.#claims.values()].map((claim) => [claim.inner, claim]));
     const there = new Set(facts.map((fact) => fact.id));
-    for (const claim of claimsBefore) if (!there.has(claim.inner)) await this.forget(claim.id);
+    for (const { id, inner } of before) if (!there.has(inner)) await this.forget(id);
     return facts.map((fact): HeldFact => {
       const claim = byInner.get(fact.id);
       const { id, labels, createdAtMs } = claim ?? fact;

@@ -33,7 +33,10 @@ function lifeMethods({ runtime, held, contexts, images, nowMs }: HostScene): Han
       const sandbox = await runtime.open(await localSpec(spec, contexts), stream.over);
       held.opened(spec.id, sandbox, spec);
       if (spec.image !== null) await images.saw(imageKey(spec.image));
-      if (stream.over.aborted) await closeNow(runtime, spec.id);
+      if (stream.over.aborted) {
+        await closeNow(runtime, spec.id);
+        await held.forget(spec.id);
+      }
       return attachedOf(sandbox);
     },
     take: async ({ warm, spec }, stream) => {
@@ -42,6 +45,8 @@ function lifeMethods({ runtime, held, contexts, images, nowMs }: HostScene): Han
       await held.take(warm, spec, nowMs());
       try {
         if (!(await runtime.renew([warm], spec.leaseMs, stream.over)).has(warm)) throw gone(warm, "its lease ended");
+        // Its caller left: the name may be asked for again.
+        stream.over.throwIfAborted();
       } catch (error) {
         await held.forget(spec.id);
         throw error;

@@ -3,6 +3,8 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { z } from "zod";
 
 const maxKnown = 1_000;
+/** A longer one could not be told to the gateway. */
+const maxKeyLength = 600;
 
 export class KnownImages {
   readonly #file: string;
@@ -11,7 +13,7 @@ export class KnownImages {
 
   static async load(file: string): Promise<KnownImages> {
     const keys = await readFile(file, "utf8").then(
-      (text) => z.array(z.string().max(600)).parse(JSON.parse(text)),
+      (text) => z.array(z.string().max(maxKeyLength)).parse(JSON.parse(text)),
       // The first start, or a file that was lost: knowledge that comes back by itself.
       () => [],
     );
@@ -27,15 +29,15 @@ export class KnownImages {
     return [...this.#keys];
   }
 
-  /** Resolves when it is kept. */
+  /** Resolves when it is kept, or could not be: no opening fails for that. */
   async saw(key: string): Promise<void> {
-    if (this.#keys.has(key)) return;
+    if (this.#keys.has(key) || key.length > maxKeyLength) return;
     this.#keys.add(key);
     for (const oldest of this.#keys) {
       if (this.#keys.size <= maxKnown) break;
       this.#keys.delete(oldest);
     }
-    this.#writing = this.#writing.then(() => this.#write());
+    this.#writing = this.#writing.then(() => this.#write()).catch(() => undefined);
     await this.#writing;
   }
 

@@ -15,6 +15,8 @@ export function toWire(error: unknown): WireError {
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.max(0, Math.round(retryAfterMs)) };
     return { kind: "sandbox", code: plainCode(code), message: cut(error.message), retryable, ...wait };
   }
+  // A limit of the serving side's own: it did not answer.
+  if (error instanceof Error && error.name === "TimeoutError") return toWire(unavailable(error.message, error));
   const message = error instanceof Error ? error.message : String(error);
   return { kind: "sandbox", code: "failed", message: cut(message), retryable: false };
 }
