@@ -36,6 +36,10 @@ export function place(hosts: readonly HostView[], needs: Needs): string | null {
 export const couldEver = (hosts: readonly HostView[], needs: Needs): boolean =>
   hosts.some((host) => isAllowed(host, needs) && host.memoryMb >= needs.memoryMb);
 
+/** Whether it is not the pace of starts alone that one waits for. */
+export const mayLackRoom = (hosts: readonly HostView[], needs: Needs): boolean =>
+  hosts.some((host) => host.mayStart && isAllowed(host, needs));
+
 const isAllowed = (host: HostView, { onlyHost, withImage }: Needs): boolean =>
   withImage === host.takesImages && (onlyHost === null || onlyHost === host.hostId);
 

@@ -9,7 +9,7 @@ import { type Directory, type Held, heldOf } from "./directory.ts";
 import { FairQueue, type Waiting } from "./fair-queue.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Host } from "./host.ts";
-import { couldEver, type HostView, type Needs, place } from "./placement.ts";
+import { couldEver, type HostView, mayLackRoom, type Needs, place } from "./placement.ts";
 import type { StartRate } from "./start-rate.ts";
 
 export interface PlacesOptions {
@@ -89,13 +89,16 @@ export class Places {
   /** Gives out what there is. To be called when room came free, a host came, or time passed. */
   pump(): void {
     while (this.#queue.size > 0) {
-      const given: { place: Place | null } = { place: null };
+      const given: { place: Place | null; lacksRoom: boolean } = { place: null, lacksRoom: false };
       const served = this.#queue.next((waiting) => {
-        given.place = this.#mayServe(waiting) ? this.#placeFor(waiting.item.request) : null;
+        if (!this.#mayServe(waiting)) return false;
+        const { request } = waiting.item;
+        given.place = this.#placeFor(request);
+        if (given.place === null) given.lacksRoom ||= mayLackRoom(this.#views(request.image), request.needs);
         return given.place !== null;
       });
       if (served === null || given.place === null) {
-        this.#options.makeRoom();
+        if (given.lacksRoom && this.#options.starts.ready(this.#options.nowMs())) this.#options.makeRoom();
         return;
       }
       served.item.give(given.place);
