@@ -39,9 +39,10 @@ export async function runHostAgent(options: HostAgentOptions, signal: AbortSigna
         waitMs = firstWaitMs;
       } catch (error) {
         if (signal.aborted) break;
-        const mayPass = error instanceof BoundaryError && (joinedBefore || error.code === "unavailable");
+        // A host that was taken stays: its token or certificate may be on its way to be renewed.
+        const mayPass = joinedBefore || (error instanceof BoundaryError && error.code === "unavailable");
         if (!mayPass) throw error;
-        options.onState("away", error.message);
+        options.onState("away", error instanceof Error ? error.message : String(error));
         waitMs = Math.min(waitMs * 2, longestWaitMs);
       }
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);
