@@ -102,7 +102,10 @@ async function take(
     const archive = await archiveOf(source, sandbox, onOdd, signal);
     if (archive === null) return "too large";
     const entries = await readTar(archive, { maxBytes: maxArtifactBytes, maxEntries }, onOdd);
-    const kept = entries.filter(({ name }) => !isExcluded(name, artifact.exclude));
+    const isExcluded = exclusion(artifact.exclude);
+    const kept = entries.filter(
+      (entry) => !isExcluded(entry.name) && staysInside(entry, posix.basename(source), onOdd),
+    );
     // Equal files give equal bytes: no time stands in the header.
     return { packed: gzipSync(await writeTar(kept)), leftOut };
   } catch (cause) {
@@ -129,22 +132,31 @@ async function archiveOf(
   }
 }
 
+/**
+ * Beside the artifact the verifier keeps its own files: a link must not lead there, neither at once nor through another link. So `..`
+ * stands only at its beginning, where it counts folders.
+ */
+function staysInside(
+  { name, kind, target }: TarEntry,
+  top: string,
+  onOdd: (name: string, why: string) => void,
+): boolean {
+  if (kind !== "link") return true;
+  const reached = posix.join(posix.dirname(name), target);
+  const isInside = reached === top || reached.startsWith(`${top}/`);
+  const turnsBack = /(?:^|\/)\.\.(?:\/|$)/u.test(target.replace(/^(?:\.{0,2}(?:\/|$))*/u, ""));
+  if (isInside && !turnsBack) return true;
+  onOdd(name, "it is a link that leads out of the folder");
+  return false;
+}
+
 /** As tar's --exclude: a pattern fits a name from any folder on, and takes what is below with it. */
-function isExcluded(name: string, patterns: readonly string[]): boolean {
-  const parts = name.split("/");
-  return patterns.some((pattern) => {
-    const shape = new RegExp(
-      `^${pattern
-        .replace(/\/+$/u, "")
-        .split(/([*?])/u)
-        .map(asExpression)
-        .join("")}$`,
-      "u",
-    );
-    return parts.some((_, from) =>
-      parts.some((_part, to) => to >= from && shape.test(parts.slice(from, to + 1).join("/"))),
-    );
+function exclusion(patterns: readonly string[]): (name: string) => boolean {
+  const shapes = patterns.map((pattern) => {
+    const pieces = pattern.replace(/\/+$/u, "").split(/([*?])/u);
+    return new RegExp(`(?:^|/)${pieces.map(asExpression).join("")}(?:/|$)`, "u");
   });
+  return (name) => shapes.some((shape) => shape.test(name));
 }
 const asExpression = (piece: string): string =>
   piece === "*" ? ".*" : piece === "?" ? "." : piece.replaceAll(/[\\^$.*+?()[\]{}|]/gu, (each) => `\\${each}`);

@@ -23,6 +23,9 @@ export interface TarLimits {
   readonly maxEntries: number;
 }
 
+/** Of the folders above a file: every one is looked up. */
+const maxDepth = 200;
+
 /** A tar that can't be taken as it is. */
 export class TarRefusal extends Error {
   override readonly name = "TarRefusal";
@@ -85,6 +88,7 @@ function keep(entries: Map<string, TarEntry>, header: Header, content: Uint8Arra
   const name = safeName(header.name);
   if (name === null) return "its name leads out of the folder";
   if (name === "") return null;
+  if (name.split("/").length > maxDepth) return "it lies too deep";
   // A file below a link would be written where the link leads.
   const above = parents(name).find((folder) => (entries.get(folder)?.kind ?? "folder") !== "folder");
   if (above !== undefined) return `${above} is no folder`;

@@ -40,7 +40,8 @@ export interface StepGrade {
 }
 
 const maxRewardBytes = 1024 * 1024;
-const maxReportBytes = 16 * 1024 * 1024;
+/** What is made of it has to fit where evidence is kept. */
+const maxReportBytes = 4 * 1024 * 1024;
 /** Head and tail together of what the tests print. */
 const maxOutputBytes = 4 * 1024 * 1024;
 
