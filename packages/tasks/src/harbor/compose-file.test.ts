@@ -38,7 +38,7 @@ services:
       name: "db",
       image: null,
       build: { context: "./db", dockerfile: "Other" },
-      command: ["/bin/sh", "-c", 'exec redis-server --save ""'],
+      command: ["redis-server", "--save", ""],
       environment: { PORT: "1", ON: "true" },
       healthcheck: { command: ["ping"], intervalMs: 90_000, timeoutMs: 500, startMs: 2000, retries: 5 },
       cpus: 0.5,

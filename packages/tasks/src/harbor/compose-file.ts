@@ -160,12 +160,16 @@ const isSet = (build: object, key: string): boolean => {
   return value !== undefined && value !== null;
 };
 
-/** A text is split as a shell would, without its expansions. */
+/** A text is split as a shell would, without its expansions: entry points look at the first word. */
 function words(command: string | readonly string[] | null, filled: (text: string) => string): string[] | null {
   if (command === null) return null;
   if (typeof command !== "string") return command.map(filled);
-  return ["/bin/sh", "-c", `exec ${filled(command)}`];
+  const found = filled(command).match(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/gsu) ?? [];
+  return found.map((word) => word.replaceAll(/\\(.)|"((?:[^"\\]|\\.)*)"|'([^']*)'/gsu, unquoted));
 }
+
+const unquoted = (_: string, escaped?: string, double?: string, single?: string): string =>
+  escaped ?? single ?? (double ?? "").replaceAll(/\\(["\\$`])/gu, "$1");
 
 function readCheck(
   check: z.output<typeof Check> | undefined,
