@@ -52,7 +52,8 @@ export async function openTaskSet(path: string, choice: TaskSetChoice, scene: Ta
   if (issues.length > 0) throw new InputError(shorten(issues));
   const all = [...tasks.train, ...tasks.evaluate];
   if (all.length === 0) throw new InputError([{ path: "dataset", message: "no task of the data set is left" }]);
-  const twice = all.find((task, at) => all.some((other, place) => place < at && idOf(other) === idOf(task)));
+  const ids = new Set<string>();
+  const twice = all.find((task) => ids.size === ids.add(idOf(task)).size);
   if (twice !== undefined) throw new InputError([{ path: "dataset", message: `${twice.name} is there twice` }]);
   return { tasks, warnings: all.flatMap(({ warnings }) => warnings) };
 }
