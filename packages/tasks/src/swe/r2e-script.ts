@@ -12,8 +12,12 @@ export const r2eScript = (folder: string): EvalScript => ({
 cd ${quoted(folder)} || exit 3
 mkdir -p /root/.local/bin
 for name in run_tests.sh r2e_tests; do
-  for place in . /; do
-    if [ -e "$place/$name" ] && [ ! -L "$place/$name" ]; then rm -rf "/root/$name"; mv "$place/$name" "/root/$name"; fi
+  # In the repository last: a patch may have put it there.
+  for place in / /root .; do
+    if [ -e "$place/$name" ] && [ ! -L "$place/$name" ]; then
+      if [ "$place" != /root ]; then rm -rf "/root/$name"; mv "$place/$name" "/root/$name"; fi
+      break
+    fi
   done
 done
 [ -d .venv ] && ln -sfn "$PWD/.venv" /root/.venv

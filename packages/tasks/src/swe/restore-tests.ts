@@ -21,8 +21,9 @@ export async function restoreTests(
   const theirs = changed.filter(({ path }) => isTestFile(path) || isRunnerFile(path));
   if (theirs.length === 0) return changed;
   const list = `/var/tmp/rolldeck-restore${sandbox.workdir.replaceAll("/", "_")}`;
-  const lines = theirs.map(({ path, change }) => `${change === "added" ? "-" : "+"}${path}\0`);
-  await sandbox.writeFile(list, Buffer.from(lines.join("")), {}, signal);
+  const known = theirs.filter(({ change }) => change !== "added");
+  await sandbox.writeFile(`${list}-all`, namesOf(theirs), {}, signal);
+  await sandbox.writeFile(`${list}-known`, namesOf(known), {}, signal);
   await mustRun(
     sandbox,
     { ...run, arguments: [sandbox.workdir, list], script: restoring, what: "putting tests back" },
@@ -37,15 +38,17 @@ g reset -q || exit 3
 g status --porcelain=v1 -z --untracked-files=all --no-renames --ignore-submodules=all
 `;
 
+/** Names may hold line ends: each is ended by a zero. */
+const namesOf = (files: readonly ChangedFile[]): Uint8Array =>
+  Buffer.from(files.map(({ path }) => `./${path}\0`).join(""));
+
 const restoring = `
 cd "$1" || exit 3
-tr '\\0' '\\n' < "$2" | sed -n 's/^+//p' > "$home/known"
-tr '\\0' '\\n' < "$2" | sed -n 's/^-//p' | while IFS= read -r path; do rm -rf -- "./$path"; done
-if [ -s "$home/known" ]; then
-  while IFS= read -r path; do rm -rf -- "./$path"; done < "$home/known"
-  tr '\\n' '\\0' < "$home/known" | GIT_LITERAL_PATHSPECS=1 xargs -0 -n 200 git -c safe.directory='*' -c core.hooksPath=/dev/null checkout -q HEAD -- || exit 3
+xargs -0 -n 200 rm -rf -- < "$2-all" || exit 3
+if [ -s "$2-known" ]; then
+  GIT_LITERAL_PATHSPECS=1 xargs -0 -n 200 git -c safe.directory='*' -c core.hooksPath=/dev/null checkout -q HEAD -- < "$2-known" || exit 3
 fi
-rm -f "$2"
+rm -f "$2-all" "$2-known"
 `;
 
 /** `XY path` and a zero; renames are not asked for. */
