@@ -26,7 +26,9 @@ export async function checkTask(request: CheckRequest, warnings: readonly string
       request.onChecked(check, Object.keys(checks).length, instances.length);
     }
   };
-  await Promise.all(Array.from({ length: Math.max(1, request.concurrency) }, work));
+  // Until the last has closed its sandboxes, also where one failed: the caller lets go of the runtime then.
+  const ended = await Promise.allSettled(Array.from({ length: Math.max(1, request.concurrency) }, work));
+  for (const each of ended) if (each.status === "rejected") throw each.reason;
   return reportOf(request.task.name, checks, warnings);
 }
 

@@ -9,7 +9,7 @@ import type { SweRow } from "./row.ts";
 
 type SolvedRow = Pick<SweRow, "kind" | "instanceId" | "patch" | "commitContent">;
 
-/** @throws BoundaryError("verifier", "no_solution") for a row that has none or whose own does not apply */
+/** @throws BoundaryError("verifier", "no_solution") for a row that has none, "solution_failed" for one whose own does not apply */
 export async function solveSwe(
   row: SolvedRow,
   sandbox: Sandbox,
@@ -20,11 +20,13 @@ export async function solveSwe(
   if (row.patch === null || row.patch === "") throw noSolution(row, "has no patch");
   if (row.kind === "swe-smith") return takeBack(row.patch, sandbox, timeoutMs, signal);
   const { by, message } = await applyPatch(sandbox, Buffer.from(row.patch), timeoutMs, signal);
-  if (by === null) throw noSolution(row, `has a patch that does not apply: ${message}`);
+  if (by === null) throw badSolution(row, `has a patch that does not apply: ${message}`);
 }
 
 const noSolution = ({ instanceId }: SolvedRow, why: string): BoundaryError =>
   new BoundaryError("verifier", "no_solution", `${instanceId} ${why}`);
+const badSolution = ({ instanceId }: SolvedRow, why: string): BoundaryError =>
+  new BoundaryError("verifier", "solution_failed", `${instanceId} ${why}`);
 
 /** SWE-smith's patch made the bug. */
 async function takeBack(patch: string, sandbox: Sandbox, timeoutMs: number, signal: AbortSignal): Promise<void> {
@@ -48,7 +50,7 @@ const CommitContent = z.object({
 async function writeFixed(row: SolvedRow, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
   if (row.commitContent === null) throw noSolution(row, "has no parsed_commit_content");
   const parsed = CommitContent.safeParse(JSON.parse(row.commitContent));
-  if (!parsed.success) throw noSolution(row, "has a parsed_commit_content of another shape");
+  if (!parsed.success) throw badSolution(row, "has a parsed_commit_content of another shape");
   for (const { header, new_file_content: content } of parsed.data.file_diffs) {
     const { path } = header.file;
     if (!path.endsWith(".py") || isTestFile(path) || content == null) continue;
