@@ -16,7 +16,12 @@ export const ContainerAnswer = z.object({
   Config: z.object({ Labels: record }),
 });
 
-export const ExecAnswer = z.object({ Running: z.boolean(), ExitCode: z.number().nullable() });
+/** A command that never began has no process: its number is 0. */
+export const ExecAnswer = z.object({
+  Running: z.boolean(),
+  ExitCode: z.number().nullable(),
+  Pid: z.number().optional(),
+});
 
 export const ListAnswer = z.array(
   z.object({

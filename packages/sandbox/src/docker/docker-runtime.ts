@@ -168,7 +168,10 @@ export class DockerRuntime implements SandboxRuntime {
         this.#docker.getContainer(containerId).attach({ stream: true, stdin: true, hijack: true }),
       );
       await new Promise<void>((resolve, reject) => {
-        const stop = setTimeout(() => reject(new Error("socket hang up")), answerMs);
+        const stop = setTimeout(() => {
+          reject(new Error("socket hang up"));
+          if ("destroy" in input && typeof input.destroy === "function") input.destroy();
+        }, answerMs);
         input.on("error", reject).on("close", () => {
           clearTimeout(stop);
           resolve();

@@ -68,6 +68,8 @@ class RunningCommand {
   #read = 0;
   #timedOut = false;
   #flooded = false;
+  /** False: what it seems to have said is the daemon's word. */
+  #began = true;
   #ending: Promise<void> | null = null;
   #stream: Readable | null = null;
 
@@ -107,7 +109,10 @@ class RunningCommand {
     }
     this.#stream = stream;
     // Its time was over before it began: what ended the others missed it.
-    if (this.#ending !== null) this.#ending = this.#ending.then(() => this.#end("KILL"));
+    if (this.#ending !== null) {
+      this.#ending = this.#ending.catch(() => undefined).then(() => this.#end("KILL"));
+      this.#ending.catch(() => undefined);
+    }
     if (stdin !== undefined) writeInput(stream, stdin);
     await this.#collect(stream);
     let exitCode = await this.#exitCode(exec);
@@ -181,8 +186,11 @@ class RunningCommand {
   /** A command may go on after it closed its output, until its time is over. */
   async #exitCode(exec: Docker.Exec): Promise<number | null> {
     for (let waitMs = 5; ; waitMs = Math.min(250, waitMs * 2)) {
-      const { Running, ExitCode } = ExecAnswer.parse(await asked("ending a command", exec.inspect()));
-      if (!Running) return ExitCode;
+      const { Running, ExitCode, Pid } = ExecAnswer.parse(await asked("ending a command", exec.inspect()));
+      if (!Running) {
+        this.#began = (Pid ?? 0) !== 0;
+        return ExitCode;
+      }
       if (this.#ending !== null) return null;
       await pause(waitMs);
     }
@@ -191,7 +199,7 @@ class RunningCommand {
   async #result(exitCode: number | null): Promise<ExecResult> {
     const { container, id, oom } = this.#scene;
     const stdout = this.#stdout.result();
-    if (exitCode === 126 && stdout.bytes < 4096) {
+    if (exitCode === 126 && !this.#began && stdout.bytes < 4096) {
       const text = Buffer.from(stdout.head).toString();
       if (isStartFailure(text)) return this.#startFailure(text.trim());
     }
