@@ -13,6 +13,8 @@ const Pod = z.object({
     labels: z.record(z.string(), z.string()).default({}),
     annotations: z.record(z.string(), z.string()).nullish(),
     creationTimestamp: z.coerce.date(),
+    /** From when it is being ended on. */
+    deletionTimestamp: z.coerce.date().nullish(),
   }),
   spec: z.object({ containers: z.array(z.object({ name: z.string(), workingDir: z.string().nullish() })) }),
   status: z
@@ -26,7 +28,10 @@ const Pod = z.object({
             name: z.string(),
             ready: z.boolean().default(false),
             state: z
-              .object({ waiting: z.object({ reason: z.string().nullish(), message: z.string().nullish() }).nullish() })
+              .object({
+                waiting: z.object({ reason: z.string().nullish(), message: z.string().nullish() }).nullish(),
+                terminated: z.looseObject({}).nullish(),
+              })
               .nullish(),
           }),
         )
@@ -172,7 +177,7 @@ function inOurWords(what: string, cause: unknown): BoundaryError {
   if (status === null || status >= 500) {
     return new BoundaryError("sandbox", "unavailable", words, { cause, retryable: true });
   }
-  if (status === 429 || /quota|limit/i.test(words)) {
+  if (status === 429 || (status === 403 && /exceeded quota/i.test(words))) {
     return new BoundaryError("sandbox", "full", words, { cause, retryable: true });
   }
   return new BoundaryError("sandbox", "refused", words, { cause });

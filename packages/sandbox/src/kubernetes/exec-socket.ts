@@ -112,7 +112,10 @@ export async function openExec(
       return true;
     },
     resize: (columns, rows) =>
-      void send(socket, channels.resize, Buffer.from(JSON.stringify({ Width: columns, Height: rows }))),
+      // A terminal that is gone has no size.
+      void send(socket, channels.resize, Buffer.from(JSON.stringify({ Width: columns, Height: rows }))).catch(
+        () => undefined,
+      ),
     close: () => socket.terminate(),
   };
 }
@@ -177,9 +180,7 @@ async function readStatus(bytes: Buffer): Promise<number> {
   if (status === "Success") return 0;
   const code = details?.causes?.find((cause) => cause.reason === "ExitCode")?.message;
   if (reason === "NonZeroExitCode" && code !== undefined && /^\d+$/.test(code)) return Number(code);
-  // The runtime could not start it: what shells say with 126 and 127.
-  if (/no such file|not found/i.test(message ?? "")) return 127;
-  if (/permission denied|exec format/i.test(message ?? "")) return 126;
+  // Never an exit code: a container that is gone is "not found", too, and a missing program is told by the shell in the pod.
   throw new BoundaryError("sandbox", "gone", `a command could not be run in the pod: ${(message ?? "").slice(0, 300)}`);
 }
 

@@ -111,7 +111,7 @@ export class KubernetesRuntime implements SandboxRuntime {
 
   async attach(id: string, signal: AbortSignal): Promise<Sandbox> {
     const pod = await this.#options.cluster.pod(podName(id), signal);
-    if (pod === null || !this.#isOwn(pod) || pod.status?.phase !== "Running") throw gone(id);
+    if (pod === null || !this.#isOwn(pod) || !isRunning(pod)) throw gone(id);
     return this.#sandboxOf(id, pod, signal);
   }
 
@@ -165,15 +165,16 @@ export class KubernetesRuntime implements SandboxRuntime {
     return Object.entries(this.#own()).every(([name, value]) => pod.metadata.labels[name] === value);
   }
 
-  /** Once per process; a failure is tried again by the next who asks. */
+  /** Once per process, also when the one who asked first goes; a failure is tried again by the next who asks. */
   #namespaceReady(signal: AbortSignal): Promise<void> {
     this.#prepared ??= (async () => {
-      for (const policy of policies()) await this.#options.cluster.ensurePolicy(policy, signal);
+      const nobodys = new AbortController().signal;
+      for (const policy of policies()) await this.#options.cluster.ensurePolicy(policy, nobodys);
     })().catch((error: unknown) => {
       this.#prepared = null;
       throw error;
     });
-    return this.#prepared;
+    return unlessAborted(this.#prepared, signal);
   }
 
   async #running(spec: SandboxSpec, signal: AbortSignal): Promise<PodFacts> {
@@ -225,8 +226,13 @@ export class KubernetesRuntime implements SandboxRuntime {
   }
 }
 
-const isRunning = (pod: PodFacts): boolean => pod.status?.phase === "Running";
-const isOver = (pod: PodFacts): boolean => pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+/** The keeper ended: services beside it would keep the pod's phase at `Running`. */
+const keeperEnded = (pod: PodFacts): boolean =>
+  (pod.status?.containerStatuses ?? []).some(({ name, state }) => name === mainContainer && Boolean(state?.terminated));
+const isRunning = (pod: PodFacts): boolean =>
+  pod.status?.phase === "Running" && !pod.metadata.deletionTimestamp && !keeperEnded(pod);
+const isOver = (pod: PodFacts): boolean =>
+  pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed" || keeperEnded(pod);
 const idOf = (pod: PodFacts): string => pod.metadata.labels[`${labelPrefix}sandbox`] ?? "";
 
 function labelsOf(pod: PodFacts): Record<string, string> {
@@ -238,7 +244,7 @@ function labelsOf(pod: PodFacts): Record<string, string> {
 /** Why it will never come up; null while it may. */
 function troubleOf(pod: PodFacts): BoundaryError | null {
   const { phase, reason, message, containerStatuses } = pod.status ?? {};
-  if (phase === "Failed" || phase === "Succeeded") {
+  if (isOver(pod)) {
     return new BoundaryError(
       "sandbox",
       "gone",

@@ -1,6 +1,7 @@
 /**
- * A sandbox that is a pod. Invariants: a command that runs past its limit, prints too much or is aborted ends with everything in the
- * pod but its first process; a connection that broke is `unavailable` while the pod runs and `gone` when it does not.
+ * A sandbox that is a pod. Invariants: a command that runs past its limit or prints too much ends with everything in the pod but its
+ * first process; an abort lets go of it (whoever took the sandbox over may already run another, which would be ended with it); a
+ * connection that broke is `unavailable` while the pod runs and `gone` when it does not.
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
@@ -128,7 +129,7 @@ export class KubernetesSandbox implements Sandbox {
     return this.#files.getArchive(path, options, signal);
   }
 
-  /** Of a command and its streams; whatever ends it early ends everything in the pod. */
+  /** Of a command and its streams; the end of its time or its output ends everything in the pod. */
   async #over(run: Run, timeoutMs: number, signal: AbortSignal): Promise<{ exitCode: number | null; cut: Cut | null }> {
     const timer = new AbortController();
     const late = pause(timeoutMs, timer.signal).then((): Cut => "time");
@@ -142,10 +143,7 @@ export class KubernetesSandbox implements Sandbox {
       await this.#endAll(run);
       return { exitCode: null, cut: first };
     } catch (error) {
-      if (signal.aborted) {
-        await this.#endAll(run);
-        throw signal.reason;
-      }
+      if (signal.aborted) throw signal.reason;
       return this.#explain(error);
     } finally {
       timer.abort();
