@@ -145,20 +145,34 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 upstream[1].write(head)
-            await asyncio.gather(copy(reader, upstream[1]), copy(upstream[0], writer))
+            moved = [asyncio.get_running_loop().time()]
+            await asyncio.gather(copy(reader, upstream[1], moved), copy(upstream[0], writer, moved))
         finally:
             await close(upstream[1])
 
 
-async def copy(reader, writer):
+async def copy(reader, writer, moved):
+    """One way of a connection. It may be silent while the other is not: `moved` is when anything last came, either way."""
     try:
-        while chunk := await asyncio.wait_for(reader.read(CHUNK), IDLE_S):
+        while chunk := await next_chunk(reader, moved):
             writer.write(chunk)
             await asyncio.wait_for(writer.drain(), IDLE_S)
         if writer.can_write_eof():
             writer.write_eof()
     except (OSError, asyncio.TimeoutError):
         writer.close()
+
+
+async def next_chunk(reader, moved):
+    clock = asyncio.get_running_loop().time
+    while True:
+        try:
+            chunk = await asyncio.wait_for(reader.read(CHUNK), IDLE_S)
+            moved[0] = clock()
+            return chunk
+        except asyncio.TimeoutError:
+            if clock() - moved[0] >= IDLE_S:
+                raise
 
 
 async def close(writer):
