@@ -13,6 +13,8 @@ export interface LocalShells {
   readonly sizes: string[];
   /** Processes that were started and did not end. */
   running(): number;
+  /** A command begins, but whoever starts it hears of it only once this is let go. @returns what lets go */
+  holdStarts(): () => void;
   /** From now on there is no sandbox of this id. */
   lose(id: string): void;
 }
@@ -21,6 +23,7 @@ export function localShells(): LocalShells {
   const lost = new Set<string>();
   const running = new Set<number>();
   const sizes: string[] = [];
+  let held: Promise<void> = Promise.resolve();
   const refuse = (): never => {
     throw new BoundaryError("sandbox", "refused", "this runtime opens nothing");
   };
@@ -28,9 +31,15 @@ export function localShells(): LocalShells {
     id,
     runtime: "docker",
     workdir: "/",
-    spawn: async (request) => {
+    spawn: async (request, signal) => {
       if (lost.has(id)) throw new BoundaryError("sandbox", "gone", `no sandbox ${id}`);
-      return localProcess(request, running, sizes);
+      const process = localProcess(request, running, sizes);
+      // As in a container: a start that is given up on does not end the process.
+      await new Promise<void>((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        void held.then(resolve);
+      });
+      return process;
     },
     exec: refuse,
     killAll: refuse,
@@ -42,6 +51,13 @@ export function localShells(): LocalShells {
   return {
     sizes,
     running: () => running.size,
+    holdStarts: () => {
+      let letGo = () => {};
+      held = new Promise((resolve) => {
+        letGo = resolve;
+      });
+      return letGo;
+    },
     lose: (id) => lost.add(id),
     runtime: {
       name: "docker",

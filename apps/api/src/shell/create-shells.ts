@@ -24,6 +24,8 @@ export interface ShellOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** For the start of a shell, which goes on where whoever asked for it is gone: one that is begun is ended by its mark. */
+const startMs = 15_000;
 /** For the end of a shell, which whoever opened it does not wait for. */
 const endMs = 10_000;
 
@@ -43,7 +45,7 @@ export function createShells(options: ShellOptions): ShellHost {
       const log = (action: "opened" | "closed") => logShell(pool, { sandboxId: asked.sandboxId, action, by });
       if (!(await log("opened"))) throw new ShellRefusal("the sandbox was closed just now");
       const left = () => log("closed").then(() => undefined, onError);
-      const shell = await spawn(sandbox, asked, signal, onError).catch(async (error: unknown) => {
+      const shell = await spawn(sandbox, asked, onError).catch(async (error: unknown) => {
         await left();
         throw refusalOf(error);
       });
@@ -91,21 +93,27 @@ function refusalOf(error: unknown): unknown {
 async function spawn(
   sandbox: Sandbox,
   { columns, rows }: OpenShell,
-  signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<Pick<OpenedShell, "process"> & { end(): Promise<void> }> {
   const mark = randomBytes(12).toString("hex");
-  const process = await sandbox.spawn({ ...startShell(mark), tty: { columns, rows } }, signal);
-  return {
-    process,
-    async end() {
-      await process.close();
-      await endAll(sandbox, mark).catch((error: unknown) => {
-        // A sandbox that is gone took its shells along.
-        if (!(error instanceof BoundaryError && error.code === "gone")) onError(error);
-      });
-    },
-  };
+  const endMarked = () =>
+    endAll(sandbox, mark).catch((error: unknown) => {
+      // A sandbox that is gone took its shells along.
+      if (!(error instanceof BoundaryError && error.code === "gone")) onError(error);
+    });
+  const late = new AbortController();
+  const unavailable = new BoundaryError("sandbox", "unavailable", `no shell in ${startMs / 1000} s`);
+  const timer = setTimeout(() => late.abort(unavailable), startMs);
+  try {
+    const process = await sandbox.spawn({ ...startShell(mark), tty: { columns, rows } }, late.signal);
+    return { process, end: () => process.close().then(endMarked) };
+  } catch (error) {
+    // It may have begun all the same.
+    await endMarked();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**

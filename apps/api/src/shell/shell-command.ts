@@ -1,4 +1,4 @@
-/** How a shell is started in a sandbox and what ends it again; both need no more than `sh`. */
+/** How a shell is started in a sandbox and what ends it again; the end needs `grep` and `/proc`, too. */
 
 /** In the environment of a shell and of all it starts, so that they are found again. */
 const markName = "ROLLDECK_SHELL";

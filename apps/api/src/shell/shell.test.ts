@@ -52,10 +52,7 @@ interface Shell {
   readonly end: () => ShellEnd | null;
   type(text: string): void;
 }
-function openShell(
-  sandboxId: string,
-  more: { token?: string; runId?: string; port?: number; hold?: Promise<void> } = {},
-): Shell {
+function openShell(sandboxId: string, more: { token?: string; runId?: string; hold?: Promise<void> } = {}): Shell {
   let said = "";
   let bytes = 0;
   let isOpen = false;
@@ -106,9 +103,11 @@ describe("a shell", () => {
     await until(async () => expect(await log(id)).toEqual(["opened by the owner", "closed by the owner"]));
   });
 
-  it("in a kept sandbox opens as in a live one", async () => {
+  it("in a kept sandbox opens as in a live one, and has the size that its terminal got meanwhile", async () => {
     const shell = openShell(await seed("kept"));
+    shell.connection.resize(101, 31);
     await isOpen(shell);
+    await until(() => expect(local.sizes.at(-1)).toBe("101x31"));
   });
 
   it("takes a large paste piece by piece, whole", async () => {
@@ -127,6 +126,18 @@ describe("a shell", () => {
     shell.connection.close();
     await until(() => expect(local.running()).toBe(0));
     await until(async () => expect((await log(id)).at(-1)).toBe("closed by the owner"));
+  });
+
+  it("that is left while it is opened leaves nothing running", async () => {
+    const id = await seed();
+    const letGo = local.holdStarts();
+    const shell = openShell(id);
+    await until(() => expect(local.running()).toBe(1));
+    shell.connection.close();
+    await log(id);
+    letGo();
+    await until(async () => expect(await log(id)).toEqual(["opened by the owner", "closed by the owner"]));
+    await until(() => expect(local.running()).toBe(0));
   });
 
   it("waits with its output for a client that does not take it, and ends all the same", async () => {

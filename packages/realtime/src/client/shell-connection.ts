@@ -3,7 +3,13 @@
  * off is nobody's to repeat. Works in the browser (session cookie) and in Node (`url` and `token`).
  */
 
-import { type OpenShell, type ShellEnd, shellNamespace, shellPieceBytes } from "@rolldeck/contracts/wire/shell";
+import {
+  type OpenShell,
+  type ResizeShell,
+  type ShellEnd,
+  shellNamespace,
+  shellPieceBytes,
+} from "@rolldeck/contracts/wire/shell";
 import type { ClientToServer, ServerToClient } from "@rolldeck/contracts/wire/socket";
 import { socketPath } from "@rolldeck/contracts/wire/socket";
 import { io, type Socket } from "socket.io-client";
@@ -32,6 +38,8 @@ export class ShellConnection {
   #sending = false;
   #open = false;
   #over = false;
+  /** Where it is another one than was asked for: a terminal may change while its shell is opened. */
+  #size: ResizeShell | null = null;
 
   constructor(options: ShellConnectionOptions) {
     this.#options = options;
@@ -66,7 +74,8 @@ export class ShellConnection {
   }
 
   resize(columns: number, rows: number): void {
-    if (this.#open && !this.#over) this.#socket.emit("shell-resize", { columns, rows });
+    this.#size = { columns, rows };
+    if (this.#open && !this.#over) this.#socket.emit("shell-resize", this.#size);
   }
 
   close(): void {
@@ -80,6 +89,7 @@ export class ShellConnection {
         return;
       }
       this.#open = true;
+      if (this.#size) this.#socket.emit("shell-resize", this.#size);
       this.#options.onOpen();
     });
   }

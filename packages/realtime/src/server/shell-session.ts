@@ -81,7 +81,8 @@ export class ShellSession {
       await this.#run(shell);
       await shell.leave();
     } catch (error) {
-      if (!(error instanceof ShellRefusal)) onError(error);
+      // Who left before it was open has nobody to tell.
+      if (!(error instanceof ShellRefusal || error === this.#ending.signal.reason)) onError(error);
       reply({ ok: false, error: error instanceof ShellRefusal ? error.message : "the shell could not be opened" });
     } finally {
       slots.used -= 1;
