@@ -45,7 +45,8 @@ export function OutputView({
   );
   const go = (backwards: boolean) => {
     if (found.length === 0) return;
-    const next = (at + (backwards ? -1 : 1) + found.length) % found.length;
+    const from = at < 0 && backwards ? 0 : at;
+    const next = (from + (backwards ? -1 : 1) + found.length) % found.length;
     setAt(next);
     list.current?.to(found[next] ?? 0);
   };

@@ -38,6 +38,7 @@ describe("parseAnsi", () => {
   it("keeps the last state of a line that was written anew", () => {
     expect(texts("10 %\r50 %\r100 %\r\nnext\r")).toEqual(["100 %", "next"]);
     expect(texts(`a\r${esc}[32mb`)).toEqual(["b"]);
+    expect(texts(`a\r\r\r\nb${"\r".repeat(500_000)}c`)).toEqual(["a", "c"]);
   });
 
   it("never lets a control character through, whatever comes", () => {

@@ -44,7 +44,8 @@ export const maxOutputLines = 200_000;
 
 /** @returns its lines, and how many more there are */
 export function parseAnsi(text: string): { readonly lines: readonly AnsiLine[]; readonly moreLines: number } {
-  const raw = text.replace(/\r+\n/gu, "\n").split("\n");
+  // Only where a run of returns begins: else one of a million is gone over from each of its own.
+  const raw = text.replace(/(?<!\r)\r+\n/gu, "\n").split("\n");
   if (raw.at(-1) === "") raw.pop();
   let style = plainStyle;
   const lines = raw.slice(0, maxOutputLines).map((line) => {

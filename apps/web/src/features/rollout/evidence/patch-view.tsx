@@ -2,7 +2,7 @@
 /** What the agent changed: files beside, lines of all of them in one list. Text is shown as text, hidden characters by name. */
 import type { ArtifactInfo } from "@rolldeck/contracts/api/artifacts";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type JSX, useEffect, useMemo, useRef } from "react";
+import { type JSX, useEffect, useMemo, useRef, useState } from "react";
 import { Chip } from "../../../design/chip.tsx";
 import { CopyText } from "../../../design/copy-text.tsx";
 import { EmptyState } from "../../../design/empty-state.tsx";
@@ -46,13 +46,20 @@ export function PatchView({
     estimateSize: (index) => rowHeight(rows[index]),
     overscan: 30,
   });
-  const current = Math.max(
-    0,
-    patch.files.findIndex((each) => pathOf(each) === file),
-  );
+  // A path may stand twice, as where a file became a link: then the address alone does not say which.
+  const [chosen, setChosen] = useState(-1);
+  const last = patch.files[chosen];
+  const current =
+    last && pathOf(last) === file
+      ? chosen
+      : Math.max(
+          0,
+          patch.files.findIndex((each) => pathOf(each) === file),
+        );
   const go = (index: number) => {
     const target = patch.files[index];
     if (!target) return;
+    setChosen(index);
     onFile(pathOf(target));
     virtual.scrollToIndex(
       rows.findIndex((row) => row.kind === "file" && row.index === index),

@@ -16,6 +16,15 @@ it("reads a log around what can't be read of it, and finds trouble in it", () =>
   expect(logRows(log, false, "EXEC room").map(({ subject }) => subject)).toEqual(["x"]);
 });
 
+it("shows no work where nobody began, only how long it waited", () => {
+  const [queuedAt, endedAt] = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:03.000Z"];
+  const span = { ...{ stage: "init" as const, attempt: 1, queuedAt, startedAt: null, workerId: null }, endedAt };
+  const rows = (spans: RolloutDetail["spans"]) =>
+    timingRows({ attempt: 1, spans }, [], null).map(({ label, ms }) => [label, ms]);
+  expect(rows([span])).toEqual([["init, waiting", 3000]]);
+  expect(rows([{ ...span, endedAt: null }])).toEqual([["init, waiting", null]]);
+});
+
 it("lays out each stage's wait and work with what its sandboxes were busy with", () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
   const span = (stage: "init" | "run" | "evaluate", from: number, attempt = 1) => ({

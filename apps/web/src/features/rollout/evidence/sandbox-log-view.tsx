@@ -59,7 +59,9 @@ export function SandboxLogView({
       <CutNotice info={info} />
       {rows.length === 0 ? (
         <EmptyState title={log.lines.length === 0 ? "Nothing was done in it" : "No line is like that"}>
-          {onlyTrouble && log.lines.length > 0 && <p>Every command that is shown here ended well.</p>}
+          {onlyTrouble && asked.trim() === "" && log.lines.length > 0 && (
+            <p>Every command that is shown here ended well.</p>
+          )}
         </EmptyState>
       ) : (
         <>

@@ -48,10 +48,12 @@ export function timingRows(
     const worked = between(span.startedAt, span.endedAt);
     rows.push({
       ...{ key: `${stage} waited`, label: `${stage}, waiting`, stage, kind: "waited" },
-      ms: between(span.queuedAt, span.startedAt),
+      // One that ended before anybody began it waited to its end.
+      ms: between(span.queuedAt, span.startedAt ?? span.endedAt),
       ofMs: null,
     });
-    rows.push({ key: `${stage} worked`, label: stage, stage, kind: "worked", ms: worked, ofMs: null });
+    if (span.startedAt !== null)
+      rows.push({ key: `${stage} worked`, label: stage, stage, kind: "worked", ms: worked, ofMs: null });
     for (const sandbox of ours)
       for (const [phase, ms] of inOrder(sandbox.phases))
         if (stageOfPhase(sandbox.purpose, phase) === stage)

@@ -16,7 +16,7 @@ type ShellState = { readonly kind: "connecting" } | { readonly kind: "open" } | 
  * hand, never by itself.
  */
 export function ShellPanel({ sandbox, onClose }: { sandbox: SandboxInfo; onClose(): void }): JSX.Element {
-  const [accepted, setAccepted] = useState(sandbox.state !== "open");
+  const [accepted, setAccepted] = useState(sandbox.state !== "open" && sandbox.state !== "opening");
   const [round, setRound] = useState(0);
   return (
     <section aria-label="Shell" className="flex min-h-0 flex-1 flex-col border-t border-g4">
