@@ -19,7 +19,8 @@ export interface RunShellOptions {
 export function runShell(options: RunShellOptions): Promise<number> {
   const { url, token, runId, sandboxId } = options;
   const { input = process.stdin, output = process.stdout, notes = process.stderr } = options;
-  const size = () => ({ columns: output.columns ?? 80, rows: output.rows ?? 24 });
+  // A terminal that does not know its size says 0.
+  const size = () => ({ columns: output.columns || 80, rows: output.rows || 24 });
   return new Promise((resolve) => {
     const onResize = () => connection.resize(size().columns, size().rows);
     const onInput = (bytes: Buffer) => {

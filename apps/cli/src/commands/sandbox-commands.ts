@@ -5,6 +5,9 @@ import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { plain, print, table } from "./output.ts";
 
+/** As many as the server lists at once. */
+const mostListed = 500;
+
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;
 }
@@ -50,7 +53,7 @@ function minutes(text: string): number {
 
 async function list(runId: string, flags: Flags & { all?: boolean }): Promise<void> {
   const which = flags.all ? "all" : "live";
-  const page = await connect(flags).rolldeck.listRunSandboxes({ runId, which, limit: 500 });
+  const page = await connect(flags).rolldeck.listRunSandboxes({ runId, which, limit: mostListed });
   print(flags.json === true, page, () => {
     const counts = Object.entries(page.counts)
       .filter(([, count]) => count > 0)
@@ -69,14 +72,15 @@ async function list(runId: string, flags: Flags & { all?: boolean }): Promise<vo
     return [
       table(["sandbox", "state", "for", "rollout", "attempt", "runtime", "image", "kept until"], rows),
       counts.join(", "),
+      ...(page.more ? [`only the newest ${mostListed} are listed`] : []),
     ].join("\n");
   });
 }
 
 async function shell(runId: string, asked: string | undefined, flags: Flags & { yes?: boolean }): Promise<void> {
   const connection = connect(flags);
-  const { sandboxes } = await connection.rolldeck.listRunSandboxes({ runId, limit: 500 });
-  const sandbox = choose(sandboxes, asked);
+  const { sandboxes, more } = await connection.rolldeck.listRunSandboxes({ runId, limit: mostListed });
+  const sandbox = choose(sandboxes, asked, more);
   if (sandbox.state === "open" && !flags.yes)
     throw new CommandFailure(
       `${sandbox.sandboxId} is the live sandbox of a running rollout: what you type changes what the agent sees. Say --yes to open a shell in it all the same`,
@@ -86,13 +90,13 @@ async function shell(runId: string, asked: string | undefined, flags: Flags & { 
 }
 
 /** @throws CommandFailure where there is none */
-function choose(sandboxes: readonly SandboxInfo[], asked: string | undefined): SandboxInfo {
+function choose(sandboxes: readonly SandboxInfo[], asked: string | undefined, more: boolean): SandboxInfo {
   const there = sandboxes.filter(isThere);
   const chosen = asked === undefined ? there[0] : there.find(({ sandboxId }) => sandboxId === asked);
   if (chosen) return chosen;
   throw new CommandFailure(
     asked === undefined
       ? "no sandbox of this run is there; sandbox.keep in a run's config keeps them to look into"
-      : `${asked} is not a sandbox of this run that is there; \`rolldeck sandbox list\` names them`,
+      : `${asked} is not ${more ? `among the newest ${mostListed} sandboxes` : "a sandbox"} of this run that ${more ? "are" : "is"} there; \`rolldeck sandbox list\` names them`,
   );
 }
