@@ -175,7 +175,9 @@ export class HarborRollout {
     const { options, guard } = this.#scene;
     const { sandbox, signal, fresh } = place;
     return this.#grade(step, place, async () => {
-      const users = distinct([null, ...step.verifier.collect.map(({ user }) => user)]);
+      // Tests of a grading that was broken off may run on, and would write their reward beside this one's.
+      const tests = step.verifier.user ?? (this.#task.file.agent.user === null ? null : "root");
+      const users = distinct([null, tests, ...step.verifier.collect.map(({ user }) => user)]);
       if (options.agentProcesses === "end") for (const user of users) await sandbox.killAll(signal, user);
       return options.guardPrograms ? guard.putRight(this.#image(), sandbox, fresh, signal) : [];
     });
