@@ -1,5 +1,5 @@
 /** `rolldeck task build`: the offline SWE set, from sources of package registries. Runs on the operator's machine, without a server. */
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
@@ -65,6 +65,7 @@ async function taskBuild(flags: Flags): Promise<void> {
 async function build(root: string, flags: Flags, signal: AbortSignal) {
   const { InputError } = await import("@rolldeck/contracts/errors");
   const { readSetList } = await import("@rolldeck/tasks/offline-set/set-list");
+  const { ownFolder } = await import("@rolldeck/tasks/own-folder");
   const { SandboxRuntimes } = await import("@rolldeck/sandbox/runtimes");
   const { parseSandboxSettings } = await import("@rolldeck/sandbox/settings");
   const { baseImage, ensureBaseImage } = await import("../task-build/base-image.ts");
@@ -79,8 +80,7 @@ async function build(root: string, flags: Flags, signal: AbortSignal) {
   const images = new DockerImages(settings.docker.socket);
   const packagesFile = join(set, "base-packages.txt");
   if (flags.base === undefined) await ensureBaseImage(images, { packagesFile, say, signal });
-  const cache = join(tmpdir(), `rolldeck-task-build-${userInfo().uid}`);
-  await mkdir(cache, { recursive: true, mode: 0o700 });
+  const cache = ownFolder(join(tmpdir(), `rolldeck-task-build-${userInfo().uid}`));
   const onTrouble = (message: string): void => say(message);
   const runtimes = new SandboxRuntimes({
     settings,

@@ -35,7 +35,7 @@ const task = (name: string, more: Readonly<Record<string, string>> = {}): Record
     }).map(([file, text]) => [name === "" ? file : `${name}/${file}`, text]),
   );
 
-const scene = { variables: {}, cache: join(home, "cache") };
+const scene = { variables: {}, cache: () => join(home, "cache") };
 const all = { heldOutEvery: 0, include: [], exclude: [] };
 const open = (path: string, choice: Partial<typeof all> & { include?: string[]; exclude?: string[] } = {}) =>
   openTaskSet(path, { ...all, ...choice }, scene);

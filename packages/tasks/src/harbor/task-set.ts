@@ -20,8 +20,8 @@ export interface TaskSetChoice {
 }
 export interface TaskSetScene {
   readonly variables: OperatorVariables;
-  /** Folder where packed tasks are unpacked. */
-  readonly cache: string;
+  /** Folder where packed tasks are unpacked; asked only for those. */
+  readonly cache: () => string;
 }
 
 export interface HarborSet {
@@ -80,7 +80,7 @@ async function splitFolders(
   scene: TaskSetScene,
 ): Promise<Record<Split, string[]>> {
   const stats = await stat(path);
-  if (!stats.isDirectory()) return hold(chosen(await unpackSet(path, scene.cache), choice), choice.heldOutEvery);
+  if (!stats.isDirectory()) return hold(chosen(await unpackSet(path, scene.cache()), choice), choice.heldOutEvery);
   if (await isTask(path)) return hold([path], choice.heldOutEvery);
   const [train, evaluate] = await Promise.all([splitFolder(path, "train"), splitFolder(path, "evaluate")]);
   if (train === null && evaluate === null) {

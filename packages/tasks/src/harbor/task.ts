@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Split, Task, TaskInstance } from "@rolldeck/contracts/ports/task";
+import { ownFolder } from "../own-folder.ts";
 import { parseOptions } from "../parse-options.ts";
 import { HarborRollout } from "./harbor-rollout.ts";
 import type { HarborTask } from "./harbor-task.ts";
@@ -58,7 +59,7 @@ export const makeHarbor = (scene: HarborScene) =>
       const parsed = parseOptions(HarborOptions, options);
       if (dataset === null) throw new InputError([{ path: "dataset", message: needed }]);
       const variables = scene.variables();
-      const { tasks, warnings } = await openTaskSet(dataset, parsed, { variables, cache: scene.cache() });
+      const { tasks, warnings } = await openTaskSet(dataset, parsed, { variables, cache: scene.cache });
       const every = [...tasks.train, ...tasks.evaluate];
       // What can't be opened is told now, not by the first rollout.
       const spec = { variables, network: networkOf(parsed) };
@@ -72,7 +73,7 @@ export const makeHarbor = (scene: HarborScene) =>
 
 /** Of this user alone: what is unpacked is built and run. */
 const ownCache = (environment: Readonly<Record<string, string | undefined>>): string =>
-  environment.ROLLDECK_TASK_CACHE || join(tmpdir(), `rolldeck-tasks-${userInfo().uid}`);
+  environment.ROLLDECK_TASK_CACHE || ownFolder(join(tmpdir(), `rolldeck-tasks-${userInfo().uid}`));
 
 export const harbor = makeHarbor({
   variables: () => operatorVariables(process.env.ROLLDECK_TASK_ENV, process.env),
