@@ -28,39 +28,67 @@ const breadth = 8;
 
 export class SandboxUpkeep {
   readonly #options: UpkeepOptions;
+  readonly #stopping = new AbortController();
   #renewedAt = Number.NEGATIVE_INFINITY;
-  #running: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+  #looking: Promise<void> | null = null;
+  /** By runtime: one that does not answer holds up its own sandboxes alone. */
+  readonly #renewing = new Map<string, Promise<void>>();
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
   }
 
-  /** Starts a round unless one is under way: closing many takes longer than a sweep may. */
+  /**
+   * Starts what is not under way: closing many takes longer than a sweep may, and longer than a lease. Neither closing nor a runtime
+   * that does not answer keeps sandboxes in use from being renewed.
+   */
   begin(): void {
-    this.#running ??= this.round()
-      .catch((error: unknown) => this.#options.onTrouble("upkeep of sandboxes failed", error))
+    const said = (error: unknown) => this.#options.onTrouble("upkeep of sandboxes failed", error);
+    this.#closing ??= this.#closeDue()
+      .catch(said)
       .finally(() => {
-        this.#running = null;
+        this.#closing = null;
+      });
+    this.#looking ??= this.#renewInUse()
+      .catch(said)
+      .finally(() => {
+        this.#looking = null;
       });
   }
 
+  /** What is under way is given up: another process goes on with it. */
   async stop(): Promise<void> {
-    await this.#running;
+    this.#stopping.abort(new Error("the worker is stopping"));
+    await this.#looking;
+    await Promise.all([this.#closing, ...this.#renewing.values()]);
   }
 
-  async round(): Promise<void> {
-    const { pool, now } = this.#options;
-    const live = await liveSandboxes(pool);
-    await this.#closeAll(live.filter(({ due }) => due !== null));
+  async #closeDue(): Promise<void> {
+    const live = await liveSandboxes(this.#options.pool);
+    const due = live.filter((row) => row.due !== null);
+    await this.#inLanes(due, (row) => this.#close(row));
+  }
+
+  async #renewInUse(): Promise<void> {
+    const { pool, now, onTrouble } = this.#options;
     if (now() - this.#renewedAt < renewEveryMs) return;
+    const live = await liveSandboxes(pool);
     this.#renewedAt = now();
     const inUse = live.filter(({ due }) => due === null);
     for (const runtime of this.#runtimes(live)) {
-      const own = inUse.filter((row) => row.runtime === runtime.name);
-      await this.#renew(runtime, own).catch((error: unknown) =>
-        this.#options.onTrouble(`${runtime.name} sandboxes were not looked after`, error),
-      );
+      const { name } = runtime;
+      if (this.#renewing.has(name)) continue;
+      const own = inUse.filter((row) => row.runtime === name);
+      const renewal = this.#renew(runtime, own)
+        .catch((error: unknown) => onTrouble(`${name} sandboxes were not looked after`, error))
+        .finally(() => this.#renewing.delete(name));
+      this.#renewing.set(name, renewal);
     }
+  }
+
+  #limit(): AbortSignal {
+    return AbortSignal.any([AbortSignal.timeout(callMs), this.#stopping.signal]);
   }
 
   #runtimes(live: readonly LiveSandbox[]): readonly SandboxRuntime[] {
@@ -76,10 +104,11 @@ export class SandboxUpkeep {
     return [...runtimes];
   }
 
-  async #closeAll(due: readonly LiveSandbox[]): Promise<void> {
-    const waiting = [...due];
+  async #inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>, isOver = () => false): Promise<void> {
+    const waiting = [...items];
+    const next = () => (this.#stopping.signal.aborted || isOver() ? undefined : waiting.shift());
     const lane = async () => {
-      for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) await this.#close(row);
+      for (let item = next(); item !== undefined; item = next()) await work(item);
     };
     await Promise.all(Array.from({ length: breadth }, lane));
   }
@@ -91,7 +120,7 @@ export class SandboxUpkeep {
         await sandboxEnded(pool, id, { state: "kept", reason: due });
         return;
       }
-      await this.#options.runtime(runtime).close(id, AbortSignal.timeout(callMs));
+      await this.#options.runtime(runtime).close(id, this.#limit());
       await sandboxEnded(pool, id, { state: "closed", reason: due });
     } catch (error) {
       onTrouble(`sandbox ${id} was not closed`, error);
@@ -101,9 +130,14 @@ export class SandboxUpkeep {
   async #renew(runtime: SandboxRuntime, rows: readonly LiveSandbox[]): Promise<void> {
     const { pool } = this.#options;
     const ids = rows.map(({ id }) => id);
-    const found = await runtime.renew(ids, sandboxLeaseMs, AbortSignal.timeout(callMs));
-    for (const { id, ageS, state } of rows) {
-      if (found.has(id) || state === "opening" || ageS * 1_000 < graceMs) continue;
+    const found = await runtime.renew(ids, sandboxLeaseMs, this.#limit());
+    const missing = rows.filter(
+      ({ id, ageS, state }) => !found.has(id) && state !== "opening" && ageS * 1_000 >= graceMs,
+    );
+    // Asked again: what became due meanwhile was closed, not lost.
+    const inUse = missing.length === 0 ? [] : (await liveSandboxes(pool)).filter(({ due }) => due === null);
+    for (const { id } of inUse) {
+      if (!missing.some((row) => row.id === id)) continue;
       await sandboxEnded(pool, id, { state: "lost", reason: "its runtime no longer has it" });
     }
     await this.#endStrangers(runtime);
@@ -111,11 +145,20 @@ export class SandboxUpkeep {
 
   /** Rows are read after the list: a sandbox that is in it has had its row before. */
   async #endStrangers(runtime: SandboxRuntime): Promise<void> {
-    const { pool } = this.#options;
-    const there = await runtime.list(AbortSignal.timeout(callMs));
+    const { pool, now: monotonic, onTrouble } = this.#options;
+    const there = await runtime.list(this.#limit());
     const named = new Set((await liveSandboxes(pool)).map(({ id }) => id));
     const now = Date.now();
     const strangers = there.filter(({ id, createdAtMs }) => !named.has(id) && now - createdAtMs > graceMs);
-    for (const { id } of strangers) await runtime.close(id, AbortSignal.timeout(callMs));
+    // One that can't be closed keeps none of the others; those that are left are the next round's, or nothing would be renewed.
+    const until = monotonic() + renewEveryMs;
+    await this.#inLanes(
+      strangers,
+      ({ id }) =>
+        runtime
+          .close(id, this.#limit())
+          .catch((error: unknown) => onTrouble(`stray sandbox ${id} was not closed`, error)),
+      () => monotonic() > until,
+    );
   }
 }
