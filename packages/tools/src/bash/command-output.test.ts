@@ -71,6 +71,13 @@ describe("the marks around an output", () => {
     );
   });
 
+  test("a mark that somebody else begins is output: it can't be grown without end", () => {
+    const long = "x".repeat(100_000);
+    const { found, output } = read(Buffer.from(`\x1e${mark}+\n\x1e${mark} ${long}`), [10_000, 50_000, 90_000]);
+    expect(found).toBeNull();
+    expect(output.length).toBeGreaterThan(80_000);
+  });
+
   test("a line is handed on at once", () => {
     expect(read(Buffer.from(`\x1e${mark}+\nfirst\n`), []).output.toString()).toBe("first\n");
   });

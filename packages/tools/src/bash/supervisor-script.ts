@@ -80,8 +80,8 @@ if [[ $__rd_m ]]; then __rd_n=1; \builtin eval "$__rd_save"; fi
 /** On one line, so that the command's own lines count from 1. */
 const runner = String.raw`eval "$__rd_a"; eval "$__rd_s$__rd_c"; { \builtin eval "$__rd_z"; } 2> /dev/null`;
 
-/** Of a command in the environment: a string of it is at most 128 KiB long. */
-const largeCommand = 100_000;
+/** Of a command in the environment, in characters of up to four bytes: a string of it is at most 128 KiB long. */
+const largeCommand = 30_000;
 
 const supervisor = String.raw`__rd_a=$ROLLDECK_PREPARE __rd_save=$ROLLDECK_SAVE __rd_z=$ROLLDECK_LEAVE
 unset -v ROLLDECK_SHELL ROLLDECK_PREPARE ROLLDECK_SAVE ROLLDECK_LEAVE
