@@ -1,5 +1,6 @@
 /** The whole way: a real sandbox server, real hosts with `process` sandboxes, real clients; and what each does when another dies. */
 import { readdir } from "node:fs/promises";
+import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { noResources, type Sandbox, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
@@ -283,9 +284,13 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
 
   it("wait for nobody's: an opening that is given up leaves nothing", async () => {
     const stop = new AbortController();
+    // Nowhere to open: it waits when it is given up.
+    for (const name of hosts.keys()) await client.drain(name, true, signal);
     const opening = client.open(spec(), stop.signal);
+    await waitUntil(async () => (await client.status(signal)).queued === 1);
     stop.abort(new Error("given up"));
     await expect(opening).rejects.toThrow("given up");
+    for (const name of hosts.keys()) await client.drain(name, false, signal);
     await waitUntil(async () => {
       const { sandboxes, queued } = await client.status(signal);
       return sandboxes === 0 && queued === 0;
@@ -317,6 +322,10 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     await expect(asHost.open(spec(), signal)).rejects.toMatchObject({ code: "refused" });
     expect(await upgradeStatus("host", await stack.token("client"))).toBe(403);
     expect(await upgradeStatus("host", "a-guess-of-some-length")).toBe(401);
+    expect(await rawAnswer("GET // HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")).toMatch(
+      / 404 /,
+    );
+    expect(await rawAnswer("GET // HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")).toMatch(/ 401 /);
     const logs = stack.server?.said ?? "";
     for (const kind of ["client", "host"] as const) expect(logs).not.toContain(await stack.token(kind));
   });
@@ -338,6 +347,14 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
   async function get(path: string, kind: "client" | "host" | null): Promise<string> {
     const headers: Record<string, string> = kind === null ? {} : { authorization: `Bearer ${await stack.token(kind)}` };
     return await (await fetch(`${stack.url}${path}`, { headers })).text();
+  }
+
+  async function rawAnswer(request: string): Promise<string> {
+    const socket = connect(stack.port, "127.0.0.1");
+    socket.end(request);
+    let answer = "";
+    for await (const chunk of socket) answer += String(chunk);
+    return answer;
   }
 
   function upgradeStatus(path: string, token: string): Promise<number> {
