@@ -1,5 +1,6 @@
 # The sandbox server. NODE_IMAGE is any Debian-family image with Node 20.19 or newer. Hosts are not containers: they run
-# `npx rolldeck sandbox-host` beside the Docker daemon that they offer.
+# `npx rolldeck sandbox-host` beside the Docker daemon that they offer. To be reached from outside it needs `--host 0.0.0.0` and
+# `--tls-cert` with `--tls-key`, as arguments.
 ARG NODE_IMAGE=node:22-bookworm-slim
 FROM ${NODE_IMAGE}
 
