@@ -61,6 +61,23 @@ describe("opening a task set", () => {
     expect(await opened.open(set)).not.toBe(first);
   });
 
+  test("a file that was changed in place, folders below the data set's own, is seen at the next look", async () => {
+    const folder = join(root, "set");
+    await mkdir(join(folder, "deep", "tests"), { recursive: true });
+    writeFileSync(join(folder, "train.jsonl"), '{"q":"x"}\n');
+    writeFileSync(join(folder, "deep", "tests", "test.sh"), "true");
+    let at = 0;
+    const looking = new OpenedTasks({ tasks: { rows: rowTask }, dataRoots: [root], now: () => at });
+    const set = { name: "rows", dataset: "set", options: {} };
+    const first = await looking.open(set);
+    writeFileSync(join(folder, "deep", "tests", "test.sh"), "false");
+    at = 1001;
+    const second = await looking.open(set);
+    expect(second).not.toBe(first);
+    at = 5000;
+    expect(await looking.open(set)).toBe(second);
+  });
+
   test.each([
     [{ name: "rows", options: { leters: 2 } }, "taskSets[1].options.leters", /no such option/],
     [{ name: "rows", options: { letters: 0 } }, "taskSets[1].options.letters", /expected number to be >=1/],

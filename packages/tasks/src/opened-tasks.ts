@@ -1,8 +1,10 @@
 /**
  * The tasks of a run's task sets, opened over their data sets and options. Invariants: equal task sets share one opened task;
- * a data set that changed on disk is opened anew; what a config asks wrongly is an InputError that names its field.
+ * a data set that changed on disk is opened anew (of folders below its own a moment later); what a config asks wrongly is an
+ * InputError that names its field.
  */
-import { readdir, stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import type { Task, TaskSource } from "@rolldeck/contracts/ports/task";
@@ -15,6 +17,8 @@ export interface OpenedTasksOptions {
   readonly tasks: Readonly<Record<string, Task>>;
   /** Folders that data sets resolve under. */
   readonly dataRoots: readonly string[];
+  /** Milliseconds of a steady clock. */
+  readonly now?: () => number;
 }
 
 const maxKept = 64;
@@ -22,6 +26,7 @@ const maxKept = 64;
 export class OpenedTasks {
   readonly #options: OpenedTasksOptions;
   readonly #opened = new Map<string, Promise<Task>>();
+  readonly #looks = new Map<string, { readonly marks: Promise<string>; until: number }>();
 
   constructor(options: OpenedTasksOptions) {
     this.#options = options;
@@ -56,9 +61,26 @@ export class OpenedTasks {
     if (task === undefined) throw new NotFoundError("task", set.name);
     if (task.open === undefined) return refuseSource(task, set);
     const dataset = set.dataset === null ? null : resolveDataset(set.dataset, dataRoots);
-    const stamp = dataset === null ? null : await stampOf(dataset);
+    const stamp = dataset === null ? null : [await stampOf(dataset), await this.#marksBelow(dataset)];
     const key = JSON.stringify([set.name, dataset, stamp, set.options]);
     return this.#once(key, task.open.bind(task), { dataset, options: set.options });
+  }
+
+  /** Looked at again after a second, or fifty times what the look took: every stage of every rollout asks. */
+  #marksBelow(path: string): Promise<string> {
+    const now = this.#options.now ?? (() => performance.now());
+    const known = this.#looks.get(path);
+    if (known !== undefined && now() < known.until) return known.marks;
+    const startedAt = now();
+    const look = { marks: marksBelow(path), until: Number.POSITIVE_INFINITY };
+    const oldest = this.#looks.keys().next();
+    if (this.#looks.size >= maxKept && !oldest.done) this.#looks.delete(oldest.value);
+    this.#looks.set(path, look);
+    const ended = (): void => {
+      look.until = now() + Math.max(1000, 50 * (now() - startedAt));
+    };
+    look.marks.then(ended, () => this.#looks.delete(path));
+    return look.marks;
   }
 
   /** A failed attempt is not kept: the file may be put right while the process runs. */
@@ -87,7 +109,27 @@ function refuseSource(task: Task, { dataset, options }: TaskSet): Task {
   return task;
 }
 
-/** Changes whenever the file, or a file of the folder, does. */
+const maxMarked = 20_000;
+
+/** Changes whenever a file of the folders below this one does, of the first so many; links are not followed. */
+async function marksBelow(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  let left = maxMarked;
+  const visit = async (folder: string): Promise<void> => {
+    const names = (await readdir(folder).catch(() => [])).sort().slice(0, left);
+    left -= names.length;
+    const found = await Promise.all(names.map((name) => lstat(join(folder, name)).catch(() => null)));
+    for (const [at, name] of names.entries()) {
+      const it = found[at];
+      if (it?.isDirectory()) await visit(join(folder, name));
+      else if (folder !== path) hash.update(`${join(folder, name)} ${it?.mtimeMs} ${it?.size} ${it?.ino}\n`);
+    }
+  };
+  await visit(path);
+  return hash.digest("hex");
+}
+
+/** Changes whenever the file, or a file of the folder, does; of what lies deeper it sees nothing. */
 async function stampOf(path: string): Promise<string> {
   const own = await stat(path);
   if (!own.isDirectory()) return `${own.mtimeMs} ${own.size} ${own.ino}`;
