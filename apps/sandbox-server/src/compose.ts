@@ -2,6 +2,7 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import path from "node:path";
+import { removeParts } from "@rolldeck/sandbox/remote/context-tar";
 import pino from "pino";
 import { z } from "zod";
 import { Contexts } from "./contexts.ts";
@@ -24,12 +25,14 @@ export async function compose(settings: ServerSettings): Promise<SandboxServer> 
   const say = (message: string): void => log.info(message);
   const onTrouble = (message: string, error: unknown): void => log.warn({ err: error }, message);
   await mkdir(settings.stateFolder, { recursive: true, mode: 0o700 });
+  const contexts = path.join(settings.stateFolder, "contexts");
+  await removeParts(contexts);
   const { tokens, made } = loadTokens(settings.tokenFile);
   if (made) say(`made ${settings.tokenFile} with a client and a host token`);
   const drainingFile = path.join(settings.stateFolder, "draining.json");
   const gateway = new Gateway({
     ...settings,
-    contexts: new Contexts(path.join(settings.stateFolder, "contexts"), maxContextsBytes),
+    contexts: new Contexts(contexts, maxContextsBytes),
     draining: await readDraining(drainingFile),
     saveDraining: async (names) => {
       await writeFile(`${drainingFile}.part`, JSON.stringify(names), { mode: 0o600 });

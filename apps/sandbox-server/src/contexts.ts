@@ -7,6 +7,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
+import { partPrefix } from "@rolldeck/sandbox/remote/context-tar";
 import { refused } from "@rolldeck/sandbox/remote/wire-error";
 
 export class Contexts {
@@ -40,7 +41,7 @@ export class Contexts {
   async put(hash: string, bytes: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.#makeRoom(bytes);
-    const part = path.join(this.#folder, `part-${randomUUID()}`);
+    const part = path.join(this.#folder, `${partPrefix}${randomUUID()}`);
     try {
       const sum = createHash("sha256");
       let came = 0;
@@ -63,7 +64,7 @@ export class Contexts {
   }
 
   async #makeRoom(bytes: number): Promise<void> {
-    const names = (await readdir(this.#folder)).filter((name) => !name.startsWith("part-"));
+    const names = (await readdir(this.#folder)).filter((name) => !name.startsWith(partPrefix));
     const files = await Promise.all(
       names.map(async (name) => {
         const { size, mtimeMs } = await stat(path.join(this.#folder, name));

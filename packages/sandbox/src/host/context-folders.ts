@@ -6,7 +6,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
-import { summing, unpackContext } from "../remote/context-tar.ts";
+import { partPrefix, summing, unpackContext } from "../remote/context-tar.ts";
 import { refused } from "../remote/wire-error.ts";
 
 const maxContexts = 200;
@@ -34,7 +34,7 @@ export class ContextFolders {
 
   /** @throws BoundaryError("sandbox", "refused") when it is not what its hash says; SandboxFileError for one that leads out */
   async put(hash: string, bytes: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-    const part = path.join(this.#root, `part-${randomUUID()}`);
+    const part = path.join(this.#root, `${partPrefix}${randomUUID()}`);
     await mkdir(part, { recursive: true, mode: 0o700 });
     try {
       const sum = createHash("sha256");
@@ -51,7 +51,7 @@ export class ContextFolders {
   }
 
   async #dropOldest(): Promise<void> {
-    const names = (await readdir(this.#root)).filter((name) => !name.startsWith("part-"));
+    const names = (await readdir(this.#root)).filter((name) => !name.startsWith(partPrefix));
     if (names.length <= maxContexts) return;
     const aged = await Promise.all(
       names.map(async (name) => ({ name, usedAtMs: (await stat(path.join(this.#root, name))).mtimeMs })),

@@ -5,6 +5,7 @@ import { hostname, totalmem } from "node:os";
 import path from "node:path";
 import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
+import { removeParts } from "../remote/context-tar.ts";
 import { HostHello, protocolVersion } from "../remote/frames.ts";
 import { SandboxRuntimes } from "../runtimes.ts";
 import { parseSandboxSettings } from "../settings.ts";
@@ -49,6 +50,8 @@ export async function runSandboxHost(options: SandboxHostOptions, signal: AbortS
   const runtime = runtimes.get(options.runtime);
   const ailment = await runtime.ailment(signal);
   if (ailment !== null) throw new BoundaryError("sandbox", "unavailable", ailment);
+  const contexts = path.join(stateFolder, "contexts");
+  await removeParts(contexts);
   const images = await KnownImages.load(path.join(stateFolder, "images.json"));
   const first = helloOf(options, runtime, hostId);
   const address = async () => ({
@@ -62,7 +65,7 @@ export async function runSandboxHost(options: SandboxHostOptions, signal: AbortS
       {
         ...{ runtime, images, onTrouble, address },
         held: await HeldSandboxes.load(runtime, path.join(stateFolder, "claims")),
-        contexts: new ContextFolders(path.join(stateFolder, "contexts")),
+        contexts: new ContextFolders(contexts),
         nowMs: () => Date.now(),
         hello: async () => ({ ...first, images: images.all() }),
         onState: (state, message) => say(state === "joined" ? `${message} as ${first.name}` : `away: ${message}`),

@@ -4,7 +4,7 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { lstat, mkdir, readdir, readlink, symlink } from "node:fs/promises";
+import { lstat, mkdir, readdir, readlink, rm, symlink } from "node:fs/promises";
 import path from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -139,6 +139,17 @@ function insideLink(name: string, target: string): string {
     throw new SandboxFileError("bad_archive", name, `the build context's link ${name} leads out of it`);
   }
   return target;
+}
+
+/** Begins the names of contexts that are not whole yet. */
+export const partPrefix = "part-";
+
+/** Of a process before this one that was killed while they came. */
+export async function removeParts(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    if (name.startsWith(partPrefix)) await rm(path.join(folder, name), { recursive: true, force: true });
+  }
 }
 
 /** Passes bytes on and adds them to a sum. */
