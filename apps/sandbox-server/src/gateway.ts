@@ -84,7 +84,7 @@ export class Gateway {
     });
     this.opener = new Opener({
       ...{ directory, fleet, places, warmPool, sendContexts, nowMs },
-      onOpened: (how, host, _image, waitedMs) => this.measures.opened(how, host.name, waitedMs),
+      onOpened: (how, host, waitedMs) => this.measures.opened(how, host.name, waitedMs),
     });
     [this.directory, this.fleet, this.places, this.warmPool] = [directory, fleet, places, warmPool];
     this.measures = new Measures(() => this.#snapshot());

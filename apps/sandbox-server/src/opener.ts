@@ -22,7 +22,7 @@ export interface OpenerOptions {
   /** Sends the build contexts of a spec that the host has not got. */
   readonly sendContexts: (host: Host, spec: WireSpec, signal: AbortSignal) => Promise<void>;
   readonly nowMs: () => number;
-  readonly onOpened: (how: "warm" | "cold", host: Host, image: string, waitedMs: number) => void;
+  readonly onOpened: (how: "warm" | "cold", host: Host, waitedMs: number) => void;
 }
 
 /** A host that says it is full is not asked again for so long. */
@@ -37,9 +37,6 @@ export class Opener {
     this.#options = options;
   }
 
-  get underWay(): number {
-    return this.#underWay.size;
-  }
   isUnderWay(id: string): boolean {
     return this.#underWay.has(id);
   }
@@ -105,7 +102,7 @@ export class Opener {
         throw signal.reason;
       }
       directory.add({ ...held, phase: "open", listedFromMs: nowMs() });
-      onOpened("warm", host, held.image, waitedMs);
+      onOpened("warm", host, waitedMs);
       return attached;
     } catch (error) {
       directory.drop(warm.id, "it was found dead", nowMs());
@@ -132,7 +129,7 @@ export class Opener {
       held.phase = "open";
       held.listedFromMs = held.countedUntilMs = nowMs();
       host.sawImage(held.image);
-      onOpened("cold", host, held.image, waitedMs);
+      onOpened("cold", host, waitedMs);
       return attached;
     } catch (error) {
       const tellsAll = error instanceof BoundaryError && error.code !== "unavailable" && !signal.aborted;
