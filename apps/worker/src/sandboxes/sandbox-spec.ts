@@ -7,8 +7,8 @@ import type { RunConfig, SandboxRuntimeName } from "@rolldeck/contracts/run-conf
 
 /** Without a sign of life from any worker for this long it ends by itself. */
 export const sandboxLeaseMs = 180_000;
-/** Added to what its stages may take: waiting for slots between them. */
-const maxWaitMs = 6 * 3_600_000;
+/** Added to what its stages may take: waiting for slots between them, and being looked into afterwards (see `keepSandbox`). */
+const moreMs = 30 * 3_600_000;
 
 /** Where it opens: the run's word, else the task's kind decides. */
 export const runtimeNameOf = (
@@ -31,7 +31,7 @@ export function sandboxSpec(
   config: Pick<RunConfig, "sandbox" | "dispatcher">,
   owner: SandboxOwner,
 ): SandboxSpec {
-  const { cpus, memoryMb, pids, diskMb, keepMinutes } = config.sandbox;
+  const { cpus, memoryMb, pids, diskMb } = config.sandbox;
   const own = wanted.resources;
   const { init, run, evaluate } = config.dispatcher.stageTimeoutMs;
   return {
@@ -51,7 +51,7 @@ export function sandboxSpec(
     },
     mounts: [],
     leaseMs: sandboxLeaseMs,
-    maxLifeMs: init + run + evaluate + maxWaitMs + keepMinutes * 60_000,
+    maxLifeMs: init + run + evaluate + moreMs,
   };
 }
 

@@ -113,13 +113,16 @@ export class SandboxUpkeep {
     await Promise.all(Array.from({ length: breadth }, lane));
   }
 
-  async #close({ id, runtime, due, keep }: LiveSandbox): Promise<void> {
+  async #close({ id, runtime, state, due, keep }: LiveSandbox): Promise<void> {
     const { pool, onTrouble } = this.#options;
     try {
       if (keep) {
         await sandboxEnded(pool, id, { state: "kept", reason: due });
         return;
       }
+      // Its row first: somebody may ask for more time this very moment. What then can't be closed ends with its lease.
+      const last = { state: "closed", reason: due, unlessKept: true } as const;
+      if (state === "kept" && !(await sandboxEnded(pool, id, last))) return;
       await this.#options.runtime(runtime).close(id, this.#limit());
       await sandboxEnded(pool, id, { state: "closed", reason: due });
     } catch (error) {

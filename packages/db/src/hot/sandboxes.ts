@@ -101,6 +101,7 @@ with ended as (
   update sandboxes set state = $2, reason = $3, phases = phases || $4::jsonb,
     closed_at = case when $2 = 'kept' then null else clock_timestamp() end
   where id = $1 and (state in ('opening', 'open') or (state = 'kept' and $2 <> 'kept'))
+    and not ($5 and keep_until > now())
   returning *
 ),
 happened as materialized (
@@ -120,11 +121,13 @@ export async function sandboxEnded(
     readonly state: "kept" | "closed" | "lost";
     readonly reason: string | null;
     readonly phases?: SandboxPhases;
+    /** Only where nobody wants to keep it any more. */
+    readonly unlessKept?: boolean;
   },
 ): Promise<boolean> {
   const reason = end.reason === null ? null : cutText(end.reason, 300);
   const phases = JSON.stringify(wholeMs(end.phases ?? {}));
-  return (await counted(pool, endedSql, [id, end.state, reason, phases])) === 1;
+  return (await counted(pool, endedSql, [id, end.state, reason, phases, end.unlessKept ?? false])) === 1;
 }
 
 const shellSql = `
@@ -146,11 +149,12 @@ export async function logShell(
 }
 
 /**
- * Kept after its rollout is graded, or for longer, from now on.
+ * Kept after its rollout is graded, or for longer, from now on; never past 30 hours of its life, after which it ends by itself.
  * @returns false where it is neither open nor kept
  */
 export async function keepSandbox(pool: pg.Pool, id: string, minutes: number): Promise<boolean> {
-  const sql = `update sandboxes set keep_until = now() + $2::float8 * interval '1 minute'
+  const sql = `update sandboxes
+    set keep_until = least(now() + $2::float8 * interval '1 minute', created_at + interval '30 hours')
     where id = $1 and state in ('open', 'kept')`;
   return (await changed(pool, sql, [id, minutes])) === 1;
 }
