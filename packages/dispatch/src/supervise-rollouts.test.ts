@@ -63,6 +63,13 @@ describe("a failed stage", () => {
     expect(at(3)).toMatchObject({ do: "settle", outcome: "failed", ending: "verifier_error" });
   });
 
+  test("of grading between steps, in the run stage, is a new attempt, three in all", () => {
+    const at = (attempt: number) =>
+      only({ stage: "run", ending: "verifier_error", attempt, infrastructureFailures: attempt })[0];
+    expect(at(1)).toMatchObject({ do: "retry", attempt: 1 });
+    expect(at(3)).toMatchObject({ do: "settle", outcome: "failed", ending: "verifier_error" });
+  });
+
   test("under policy wait is tried three times as often, but not in an evaluation", () => {
     const failed = { stage: "run", ending: "worker_lost", attempt: 8 } as const;
     expect(only(failed, policy("wait"))).toMatchObject([{ do: "retry" }]);
