@@ -17,7 +17,8 @@ export function isTestFile(path: string): boolean {
 
 /** Read before any module of the repository: they stand in for the runner, or say which tests there are. */
 export function isRunnerFile(path: string): boolean {
-  if (/^(?:\.?pytest\.(?:ini|toml)|tox\.ini|sitecustomize\.py|usercustomize\.py)$/u.test(path)) return true;
+  // SymPy's own runner is `bin/test`.
+  if (/^(?:\.?pytest\.(?:ini|toml)|tox\.ini|sitecustomize\.py|usercustomize\.py|bin\/test)$/u.test(path)) return true;
   return /^(?:src\/)?(?:_?pytest|unittest|pluggy|xdist)(?:\.py$|\/)/u.test(path) || /(?:^|\/)[^/]*\.pth$/u.test(path);
 }
 
