@@ -77,6 +77,8 @@ describe("similar lines", () => {
     expect(similarity("abcd", "bcde")).toBe(0.75);
     expect(similarity("", "")).toBe(1);
     expect(similarity("private", "private volatile currentThread")).toBeCloseTo(14 / 37);
+    // In a few hundred milliseconds, not minutes: lines of one letter are compared until enough was done.
+    expect(similarLines("a".repeat(199), Array(2000).fill("ab".repeat(199)), 3)).toHaveLength(3);
     expect(similarLines("apple", ["ape", "appel", "peach", "puppy"], 3)).toEqual(["appel", "ape"]);
   });
 });

@@ -8,17 +8,21 @@ const cutoff = 0.6;
 const maxCharacters = 1000;
 /** Lines whose ratio is worked out in full. */
 const maxCompared = 2000;
+/** Pairs of equal letters looked at in all; lines of few letters have the square of their length, again and again. */
+const maxPairs = 10_000_000;
 
 /** The best first, at most `count`. */
 export function similarLines(line: string, lines: readonly string[], count: number): string[] {
   if (line.length > maxCharacters) return [];
   const letters = counted(line);
   const scored: { readonly text: string; readonly ratio: number }[] = [];
+  const work = { pairs: 0 };
   let compared = 0;
   for (const text of lines) {
+    if (work.pairs > maxPairs) break;
     if (text.length > maxCharacters || !couldReach(text, line, letters)) continue;
     if (compared++ >= maxCompared) break;
-    const ratio = similarity(text, line);
+    const ratio = similarity(text, line, work);
     if (ratio >= cutoff) scored.push({ text, ratio });
   }
   return scored
@@ -27,10 +31,15 @@ export function similarLines(line: string, lines: readonly string[], count: numb
     .map(({ text }) => text);
 }
 
+interface Work {
+  /** Of equal letters, looked at so far. */
+  pairs: number;
+}
+
 /** 0 to 1; 1 for equal texts. */
-export function similarity(a: string, b: string): number {
+export function similarity(a: string, b: string, work: Work = { pairs: 0 }): number {
   const total = a.length + b.length;
-  return total === 0 ? 1 : (2 * matchingCharacters(a, b)) / total;
+  return total === 0 ? 1 : (2 * matchingCharacters(a, b, work)) / total;
 }
 
 /** Two upper bounds of the ratio: by length, and by the letters both have. */
@@ -55,13 +64,13 @@ function counted(text: string): Map<string, number> {
 }
 
 /** Characters in the longest common block, and in those left and right of it. */
-function matchingCharacters(a: string, b: string): number {
+function matchingCharacters(a: string, b: string, work: Work): number {
   const places = placesOf(b);
   let total = 0;
   const open: [aLow: number, aHigh: number, bLow: number, bHigh: number][] = [[0, a.length, 0, b.length]];
   for (let range = open.pop(); range !== undefined; range = open.pop()) {
     const [aLow, aHigh, bLow, bHigh] = range;
-    const { atA, atB, size } = longestBlock(a, places, range);
+    const { atA, atB, size } = longestBlock(a, places, range, work);
     if (size === 0) continue;
     total += size;
     open.push([aLow, atA, bLow, atB], [atA + size, aHigh, atB + size, bHigh]);
@@ -87,12 +96,14 @@ function longestBlock(
   a: string,
   places: ReadonlyMap<string, readonly number[]>,
   [aLow, aHigh, bLow, bHigh]: readonly [number, number, number, number],
+  work: Work,
 ): { readonly atA: number; readonly atB: number; readonly size: number } {
   let best = { atA: aLow, atB: bLow, size: 0 };
   let lengths = new Map<number, number>();
   for (let i = aLow; i < aHigh; i++) {
     const next = new Map<number, number>();
     for (const j of places.get(a.charAt(i)) ?? []) {
+      work.pairs += 1;
       if (j < bLow) continue;
       if (j >= bHigh) break;
       const size = (lengths.get(j - 1) ?? 0) + 1;
