@@ -112,7 +112,8 @@ export class McpServers {
    */
   #list(name: string, server: McpServer, boxed: McpConnection | null): Promise<McpTool[]> {
     const known = this.#listed.get(name);
-    if (known) return known;
+    // What another rollout's sandbox did not tell, this one's may: that one may be gone.
+    if (known) return boxed === null ? known : known.catch(() => this.#list(name, server, boxed));
     const asked = this.#ask(name, server, boxed);
     this.#listed.set(name, asked);
     asked.catch(() => this.#listed.delete(name));
