@@ -6,11 +6,14 @@
  * next sweep where the process that closed the sandbox was killed in between.
  */
 import { createHash } from "node:crypto";
+import { finished } from "node:stream/promises";
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Healthcheck, SandboxService, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
 import { z } from "zod";
 import type { EgressSettings } from "../settings.ts";
 import { pause } from "../shared/waiting.ts";
+import { ExecAnswer } from "./answers.ts";
 import { containerName, defaultResources, labels } from "./container-options.ts";
 import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
 import type { DockerImages } from "./images.ts";
@@ -84,7 +87,7 @@ export async function closeBeside(docker: Docker, id: string): Promise<void> {
   const containers = await asked(what, docker.listContainers({ all: true, filters: { label } }));
   await Promise.all(containers.map(({ Id }) => gone(what, docker.getContainer(Id).remove({ force: true, v: true }))));
   for (const { Id } of await asked(what, docker.listNetworks({ filters: { label } }))) {
-    await gone(what, docker.getNetwork(Id).remove());
+    await gone(what, removeNetwork(docker.getNetwork(Id)));
   }
 }
 
@@ -107,6 +110,19 @@ async function gone(what: string, removal: Promise<unknown>): Promise<void> {
   } catch (error) {
     const status = statusOf(error);
     if (status !== 404 && status !== 409) throw daemonTrouble(error, what);
+  }
+}
+
+/** A container that is just removing itself holds on to its network for a moment. */
+async function removeNetwork(network: Docker.Network): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await network.remove();
+      return;
+    } catch (error) {
+      if (statusOf(error) !== 403 || tries >= 20) throw error;
+    }
+    await pause(pollMs);
   }
 }
 
@@ -290,6 +306,26 @@ async function startProxy(scene: BesideScene, spec: SandboxSpec, place: Place, s
     }),
   );
   await container.start();
+  await untilProxyAnswers(container);
+}
+
+const knock = `import socket, time
+for _ in range(200):
+    try: raise SystemExit(socket.create_connection(("127.0.0.1", ${proxyPort}), 1).close())
+    except OSError: time.sleep(0.05)
+raise SystemExit(1)`;
+
+/** The first command of a sandbox finds it. @throws BoundaryError("sandbox", "unavailable") */
+async function untilProxyAnswers(container: Docker.Container): Promise<void> {
+  try {
+    const exec = await container.exec({ Cmd: ["python3", "-c", knock], AttachStdout: true });
+    const output = await exec.start({ Detach: false });
+    await finished(output.resume());
+    const { ExitCode } = ExecAnswer.parse(await exec.inspect());
+    if (ExitCode !== 0) throw new Error(`exit ${ExitCode}`);
+  } catch (cause) {
+    throw new BoundaryError("sandbox", "unavailable", "the egress proxy did not come up", { cause, retryable: true });
+  }
 }
 
 function proxyVariables(proxy: string | null, services: readonly SandboxService[]): Record<string, string> {
