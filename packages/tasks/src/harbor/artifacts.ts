@@ -3,7 +3,8 @@
  * not at all; one that is too large is told as that, and a verifier that needs it does not grade without it.
  */
 import { posix } from "node:path";
-import { gzipSync } from "node:zlib";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
@@ -12,6 +13,9 @@ import { z } from "zod";
 import { archiveByList } from "./archive-by-list.ts";
 import { readTar, type TarEntry, TarRefusal, writeTar } from "./checked-tar.ts";
 import type { Artifact } from "./task-file.ts";
+
+/** Beside other rollouts' work: large ones take seconds. */
+const packed = promisify(gzip);
 
 /** Of one artifact, unpacked. */
 const maxArtifactBytes = 64 * 1024 * 1024;
@@ -107,7 +111,7 @@ async function take(
       (entry) => !isExcluded(entry.name) && staysInside(entry, posix.basename(source), onOdd),
     );
     // Equal files give equal bytes: no time stands in the header.
-    return { packed: gzipSync(await writeTar(kept)), leftOut };
+    return { packed: await packed(await writeTar(kept)), leftOut };
   } catch (cause) {
     if (cause instanceof TarRefusal) return "too large";
     if (!(cause instanceof SandboxFileError)) throw cause;
