@@ -3,6 +3,7 @@
  * ends, however it ends; what was collected is read back as exact bytes.
  */
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Sandbox, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { GradingSandboxes, NewEvidence, Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import { readEvidence } from "@rolldeck/db/artifacts";
@@ -24,6 +25,7 @@ export class SandboxesOfGrading implements GradingSandboxes {
   readonly #grading: Grading;
   readonly #opened: OpenSandbox[] = [];
   #agent: OpenSandbox | null = null;
+  #isOver = false;
 
   constructor(grading: Grading) {
     this.#grading = grading;
@@ -34,7 +36,10 @@ export class SandboxesOfGrading implements GradingSandboxes {
     const wanted = { task, spec: spec ?? specOf(task, instance), purpose: "grade" } as const;
     const opened = await sandboxes.open(of, wanted, { inPlace: false }, signal);
     this.#opened.push(opened);
-    return opened.sandbox;
+    if (!this.#isOver) return opened.sandbox;
+    // The grading was given up while this one opened.
+    await sandboxes.close(opened.runtime, opened.sandbox.id, { reason: "its grading is over" });
+    throw new BoundaryError("sandbox", "gone", "the grading is over");
   }
 
   async agent(): Promise<Sandbox> {
@@ -56,6 +61,7 @@ export class SandboxesOfGrading implements GradingSandboxes {
   /** Closes what was opened and keeps the log. Never throws but when the log could not be kept under the claim. */
   async end(verifyMs: number): Promise<void> {
     const { pool, sandboxes } = this.#grading;
+    this.#isOver = true;
     const used = [...this.#opened, ...(this.#agent ? [this.#agent] : [])];
     await Promise.all(
       this.#opened.map(({ runtime, sandbox }) =>
