@@ -54,7 +54,8 @@ export class SandboxTransport implements Transport {
   }
 
   async #read({ stdout }: SandboxProcess): Promise<void> {
-    const buffer = new ReadBuffer();
+    // Its own limit is on all that came at once, and lower than ours; `held` is what bounds it.
+    const buffer = new ReadBuffer({ maxBufferSize: Number.POSITIVE_INFINITY });
     let held = 0;
     for await (const chunk of stdout) {
       const lineEnd = chunk.lastIndexOf(0x0a);
