@@ -168,6 +168,11 @@ async function endToEnd(folder: string, limitMs: number): Promise<SuiteResult> {
   return vitest("e2e/vitest.config.ts", limitMs, [folder]);
 }
 
+const inDocker = "e2e/docker.vitest.config.ts";
+/** Of the tests in Docker: containers themselves, the agent's shell in them, and grading. The others belong to `test:all`. */
+const everyTime = ["packages/sandbox/src/docker", "shell.docker", "harbor-grading", "swe-grading"];
+const sometimes = ["packages/sandbox/src/kubernetes", "apps/sandbox-server", "apps/cli", "apps/api", "search.docker"];
+
 export const suites: readonly Suite[] = [
   {
     name: "gates",
@@ -184,12 +189,13 @@ export const suites: readonly Suite[] = [
       ]),
   },
   { name: "unit", all: false, run: () => vitest("vitest.config.ts", 12 * minute) },
-  { name: "docker", all: false, run: () => vitest("e2e/docker.vitest.config.ts", 8 * minute) },
+  { name: "docker", all: false, run: () => vitest(inDocker, 8 * minute, everyTime) },
   { name: "pytest", all: false, run: pytest },
   { name: "walks", all: false, run: () => endToEnd("e2e/walks", 8 * minute) },
   { name: "chaos", all: false, run: () => endToEnd("e2e/chaos", 6 * minute) },
   { name: "real", all: false, run: () => endToEnd("e2e/real", 8 * minute) },
   { name: "compose", all: false, run: () => endToEnd("e2e/containers/compose", 2 * minute) },
   { name: "swe", all: true, run: () => endToEnd("e2e/swe", 10 * minute) },
+  { name: "sandboxes", all: true, run: () => vitest(inDocker, 10 * minute, sometimes) },
   { name: "images", all: true, run: () => endToEnd("e2e/containers/images", 10 * minute) },
 ];
