@@ -57,9 +57,13 @@ export class ProcessSandbox implements Sandbox {
     const misfit = misfitOf(request);
     if (misfit !== null) throw new BoundaryError("sandbox", "refused", misfit);
     const entered = enterSandbox(this.record, { ...request, counted: true });
-    return enteredProcess(entered, request.tty !== undefined, async () => {
+    const talk = enteredProcess(entered, request.tty !== undefined, async () => {
       if (!(await isAlive(this.record.first))) throw gone(this.id);
     });
+    const stop = (): void => void talk.close();
+    signal.addEventListener("abort", stop, { once: true });
+    entered.child.once("close", () => signal.removeEventListener("abort", stop));
+    return talk;
   }
 
   async killAll(signal: AbortSignal, user?: string): Promise<void> {

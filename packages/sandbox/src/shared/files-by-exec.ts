@@ -104,7 +104,8 @@ export class FilesByExec {
     options: { readonly user?: string },
     signal: AbortSignal,
   ): Promise<void> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(archiveTimeoutMs)]);
+    const late = AbortSignal.timeout(archiveTimeoutMs);
+    const limit = AbortSignal.any([signal, late]);
     const command = ["/bin/sh", "-c", putScript, "sh", this.#absolute(path)];
     const chunks = checkedArchive(tar, path);
     // The first piece is checked before anything is started.
@@ -120,7 +121,8 @@ export class FilesByExec {
       const [complaint] = await said;
       const trouble = await sent;
       if (trouble instanceof SandboxFileError) throw trouble;
-      limit.throwIfAborted();
+      signal.throwIfAborted();
+      if (late.aborted) throw noAnswer(path, archiveTimeoutMs);
       const { exitCode } = await process.wait();
       if (exitCode !== 0) throw fileTrouble(path, exitCode, complaint);
       if (trouble !== null) throw trouble;
@@ -159,9 +161,7 @@ export class FilesByExec {
       signal,
     );
     if (!result.timedOut) return result;
-    throw new BoundaryError("sandbox", "unavailable", `${path}: no answer in ${given.timeoutMs ?? timeoutMs} ms`, {
-      retryable: true,
-    });
+    throw noAnswer(path, given.timeoutMs ?? timeoutMs);
   }
 
   /** @throws SandboxFileError("bad_path") */
@@ -192,13 +192,20 @@ async function send(
 
 async function collect(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   let said = "";
-  for await (const chunk of stream) {
-    if (said.length < maxBytes) said += Buffer.from(chunk).toString();
+  try {
+    for await (const chunk of stream) {
+      if (said.length < maxBytes) said += Buffer.from(chunk).toString();
+    }
+  } catch {
+    // It was let go of: why is told by who did.
   }
   return said.slice(0, maxBytes);
 }
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
+
+const noAnswer = (path: string, limitMs: number): BoundaryError =>
+  new BoundaryError("sandbox", "unavailable", `${path}: no answer in ${limitMs} ms`, { retryable: true });
 
 const tooLarge = (path: string, maxBytes: number): SandboxFileError =>
   new SandboxFileError("too_large", path, `${path} is larger than ${maxBytes} bytes`);
