@@ -92,7 +92,11 @@ function testScript({ baseCommit }: PreparedTask): string {
     "set -uo pipefail",
     "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "unset PYTHONPATH PYTHONSTARTUP PYTEST_ADDOPTS PYTEST_PLUGINS GIT_DIR GIT_WORK_TREE",
-    `cd ${repositoryFolder} || exit 2`,
+    // What the repository's own settings have git run (filters, helpers) is the agent's.
+    "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1",
+    `cd ${repositoryFolder} && [ -d .git ] && [ ! -L .git ] || exit 2`,
+    "rm -rf .git/config .git/config.worktree .git/info/attributes || exit 2",
+    "printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfileMode = true\\n\\tbare = false\\n' > .git/config || exit 2",
     `${git} ls-files --others -z -- ${patterns.join(" ")} | xargs -0 -r rm -f --`,
     `${git} ls-tree -r --name-only -z ${baseCommit} | grep -zE '(^|/)(${bending.map((name) => name.replaceAll(".", "\\.")).join("|")})$' \\`,
     `  | xargs -0 -r ${git} checkout --quiet ${baseCommit} --`,
