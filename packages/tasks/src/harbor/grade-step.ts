@@ -9,7 +9,7 @@ import { type ExecResult, type Sandbox, SandboxFileError } from "@rolldeck/contr
 import type { NewEvidence } from "@rolldeck/contracts/ports/task";
 import type { TestReport } from "@rolldeck/contracts/test-report";
 import type { HarborTask } from "./harbor-task.ts";
-import { lastWords, runScript, textOf } from "./in-sandbox.ts";
+import { distinct, lastWords, runScript, textOf } from "./in-sandbox.ts";
 import { parseRewardJson, parseRewardText, type Rewards } from "./reward-file.ts";
 import type { TaskStep } from "./task-file.ts";
 import { packFolder } from "./task-files.ts";
@@ -76,13 +76,17 @@ export async function gradeStep(task: HarborTask, step: TaskStep, scene: GradeSc
 
 const testScript = "/tests/test.sh";
 
-/** Emptied by the agent's user first: root has no power over the folders of others here. @returns whether something was there */
-async function clear({ sandbox, signal, imageHasTests }: GradeScene): Promise<boolean> {
+/**
+ * Emptied by the agent's and the tests' users first: root has no power over the folders of others here.
+ * @returns whether something was there
+ */
+async function clear({ sandbox, signal, imageHasTests, user }: GradeScene): Promise<boolean> {
   const options = { arguments: imageHasTests ? ["/logs/verifier"] : ["/tests", "/logs/verifier"] };
   const asAgent = `
 for path do [ -z "$(ls -A "$path" 2>/dev/null)" ] || echo found; done
 rm -rf -- "$@" 2>/dev/null || :`;
   const printed = await runScript(sandbox, asAgent, "clearing old results", options, signal);
+  if (user !== null) await runScript(sandbox, asAgent, "clearing old results", { ...options, user }, signal);
   const asRoot = `
 for path in /logs /tests /logs/verifier; do [ ! -L "$path" ] || rm -f -- "$path" || exit 1; done
 [ ! -d /logs ] || chmod 755 /logs || exit 1
@@ -94,9 +98,12 @@ mkdir -p /logs/verifier /tests && chmod 777 /logs/verifier || exit 1
 }
 
 /** Nothing of a grading is left: neither for the agent's next step nor to be taken for the agent's work by another grading. */
-async function leaveNothing({ sandbox, signal, imageHasTests }: GradeScene): Promise<void> {
+async function leaveNothing({ sandbox, signal, imageHasTests, user: tests }: GradeScene): Promise<void> {
   if (imageHasTests) return;
-  await runScript(sandbox, "rm -rf -- /tests /logs/verifier 2>/dev/null || :", "clearing up", { user: "root" }, signal);
+  for (const user of distinct([null, tests, "root"])) {
+    const options = user === undefined ? {} : { user };
+    await runScript(sandbox, "rm -rf -- /tests /logs/verifier 2>/dev/null || :", "clearing up", options, signal);
+  }
 }
 
 const notCleared = (cause: unknown): never => {
