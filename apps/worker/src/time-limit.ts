@@ -4,25 +4,54 @@ export interface TimeLimit {
   readonly signal: AbortSignal;
   /** The time is over and nothing else ended the work. */
   isOver(): boolean;
+  /** Work that is not the agent's: its time stands still meanwhile. */
+  without<T>(work: () => Promise<T>): Promise<T>;
   /** Lets the timer go. */
   end(): void;
 }
 
-/** @param leftMs null = no limit */
-export function timeLimit(leftMs: number | null, outer: AbortSignal): TimeLimit {
-  if (leftMs === null) return { signal: outer, isOver: () => false, end: () => undefined };
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * @param leftMs null = no limit
+ * @param now monotonic milliseconds
+ */
+export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () => performance.now()): TimeLimit {
+  if (leftMs === null) {
+    return { signal: outer, isOver: () => false, without: (work) => work(), end: () => undefined };
+  }
   const controller = new AbortController();
+  let left = Math.max(leftMs, 0);
   let over = false;
-  const timer = setTimeout(
-    () => {
-      over = !outer.aborted;
-      controller.abort(new Error("the agent's time is over"));
-    },
-    Math.min(Math.max(leftMs, 0), 2 ** 31 - 1),
-  );
+  let startedAt = now();
+  let timer: NodeJS.Timeout | null = null;
+  const stop = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    left = Math.max(left - (now() - startedAt), 0);
+  };
+  const start = (): void => {
+    startedAt = now();
+    timer = setTimeout(
+      () => {
+        over = !outer.aborted;
+        controller.abort(new Error("the agent's time is over"));
+      },
+      Math.min(left, longestTimerMs),
+    );
+  };
+  start();
   return {
     signal: AbortSignal.any([outer, controller.signal]),
     isOver: () => over && !outer.aborted,
-    end: () => clearTimeout(timer),
+    without: async (work) => {
+      stop();
+      try {
+        return await work();
+      } finally {
+        start();
+      }
+    },
+    end: stop,
   };
 }

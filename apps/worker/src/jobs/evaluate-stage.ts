@@ -54,6 +54,10 @@ async function inSandboxes(
     await sandboxes
       .end(performance.now() - startedAt)
       .catch((trouble: unknown) => context.log.debug({ err: trouble }, "the log of a grading was not kept"));
+    // What could not be graded is what people want to look into.
+    await keepAfterGrading(context, agent, false).catch((trouble: unknown) =>
+      context.log.debug({ err: trouble }, "a sandbox was not kept"),
+    );
     throw error;
   }
   await sandboxes.end(performance.now() - startedAt);

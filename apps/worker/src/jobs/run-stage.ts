@@ -57,7 +57,7 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
         maxTurns: maxTurnsOf(claimed.config, claimed.taskSet, task),
         temperature: temperatureOf(claimed),
       };
-      const acting = { task, tools, instance, sandbox: opened?.sandbox ?? null, ended: over.signal };
+      const acting = { task, tools, instance, sandbox: opened?.sandbox ?? null, ended: over.signal, limit };
       const ports = rolloutPorts(context, job, claimed, acting, signal);
       const end = await withinLimit(runRollout(spec, resume, ports, limit.signal), limit);
       if (opened !== null) {
@@ -73,7 +73,7 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
   });
 }
 
-/** Counted from when the attempt's run stage began, over all workers that had it; null = no limit. */
+/** Counted over all workers that had the stage, without the time in which none had it; null = no limit. */
 function agentTimeLeftMs(
   context: WorkerContext,
   claimed: ClaimedStage,
@@ -139,13 +139,14 @@ interface Acting {
   readonly sandbox: Sandbox | null;
   /** Aborts when this worker's part of the rollout is over. */
   readonly ended: AbortSignal;
+  readonly limit: TimeLimit;
 }
 
 function rolloutPorts(
   context: WorkerContext,
   job: StageJob,
   claimed: ClaimedStage,
-  { task, tools, instance, sandbox, ended }: Acting,
+  { task, tools, instance, sandbox, ended, limit }: Acting,
   stageSignal: AbortSignal,
 ): RolloutPorts {
   const { rolloutId, attempt } = job;
@@ -171,7 +172,8 @@ function rolloutPorts(
       const outcome = await callTool(tools, call, scope);
       if (sandbox === null) return outcome;
       const keep = (evidence: NewEvidence) => saveEvidence(context.pool, claim, agent.turn, evidence, stageSignal);
-      return nextStep({ task, instance, sandbox, keep }, { call, agent, outcome }, signal);
+      // Its tests are no work of the agent's.
+      return limit.without(() => nextStep({ task, instance, sandbox, keep }, { call, agent, outcome }, stageSignal));
     },
     delegate: (call, agent) => {
       const tool = tools.find(({ name }) => name === call.name);

@@ -37,7 +37,10 @@ interface TakenStage {
   readonly seed: number;
   readonly attempt: number;
   readonly stage: Stage;
-  /** Database clock, milliseconds. The stage's deadline counts from here, over all deliveries of the attempt. */
+  /**
+   * Database clock, milliseconds. The stage's deadline counts from here, over all deliveries of the attempt; later by the time in
+   * which nobody had the stage.
+   */
   readonly stageStartedAtMs: number;
   /** Times this stage of this attempt was claimed, this one included. */
   readonly deliveries: number;
@@ -66,7 +69,8 @@ holder as materialized (
 taken as (
   update rollouts r set state = 'active', claim = r.claim + 1, worker_id = q.worker_id, not_before = null,
     lease_until = now() + $7::int * interval '1 millisecond', deliveries = r.deliveries + 1,
-    stage_started_at = coalesce(r.stage_started_at, now())
+    -- Nobody's time counts for no limit: what was handed back waited past its lease.
+    stage_started_at = coalesce(r.stage_started_at + greatest(now() - r.lease_until, interval '0'), now())
   from request q
   where r.id = q.rollout_id and r.attempt = q.attempt and r.stage = q.stage and (select count(*) from holder) > 0
     and (r.state = 'queued' or (r.state = 'active' and r.lease_until < now()))
