@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { timeLimit } from "./time-limit.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const never = new AbortController().signal;
+const now = () => Date.now();
+
+test("the time ends the work, once, and says so", () => {
+  const limit = timeLimit(1_000, never, now);
+  vi.advanceTimersByTime(999);
+  expect([limit.signal.aborted, limit.isOver()]).toEqual([false, false]);
+  vi.advanceTimersByTime(1);
+  expect([limit.signal.aborted, limit.isOver()]).toEqual([true, true]);
+});
+
+test("what is not the agent's work does not cost its time", async () => {
+  const limit = timeLimit(1_000, never, now);
+  vi.advanceTimersByTime(600);
+  await limit.without(async () => void vi.advanceTimersByTime(5_000));
+  expect(limit.isOver()).toBe(false);
+  vi.advanceTimersByTime(399);
+  expect(limit.isOver()).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(limit.isOver()).toBe(true);
+});
+
+test("a stage that is stopped is not a time that is over", () => {
+  const stage = new AbortController();
+  const limit = timeLimit(1_000, stage.signal, now);
+  stage.abort(new Error("the run is over"));
+  vi.advanceTimersByTime(2_000);
+  expect([limit.signal.aborted, limit.isOver()]).toEqual([true, false]);
+});
+
+test("no limit, no end; an ended one lets its timer go", () => {
+  const none = timeLimit(null, never, now);
+  const ended = timeLimit(1_000, never, now);
+  ended.end();
+  vi.advanceTimersByTime(10_000);
+  expect([none.isOver(), ended.isOver(), ended.signal.aborted]).toEqual([false, false, false]);
+});
