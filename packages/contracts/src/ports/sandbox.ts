@@ -69,7 +69,7 @@ export interface TaskSandbox {
   readonly image: ImageSource | null;
   readonly resources: SandboxResources;
   readonly network: NetworkPolicy;
-  /** Absent = the image's own where that is not root, else an unprivileged one where the image has it. */
+  /** Absent = the image's own. Root of a sandbox has no capability: it is a user like others who owns the image's files. */
   readonly user?: string;
   /** Commands begin here; null = the image's own. */
   readonly workdir: string | null;

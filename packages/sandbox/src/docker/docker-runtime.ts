@@ -152,7 +152,13 @@ export class DockerRuntime implements SandboxRuntime {
     await Promise.all(
       ids.map((id) =>
         this.#renewing.use(async () => {
-          if (await unlessAborted(this.#renewOne(id, leaseMs), signal)) renewed.add(id);
+          const there = await unlessAborted(this.#renewOne(id, leaseMs), signal).catch((error: unknown) => {
+            signal.throwIfAborted();
+            // One that does not answer is not known to be gone, and keeps no other from being renewed.
+            this.#onTrouble(`the lease of sandbox ${id} was not renewed`, error);
+            return true;
+          });
+          if (there) renewed.add(id);
         }, signal),
       ),
     );

@@ -192,6 +192,7 @@ export class KubernetesRuntime implements SandboxRuntime {
     throw new BoundaryError("sandbox", "full", `no node took a pod in ${readyMs / 1000} s`, { retryable: true });
   }
 
+  /** What the image alone knows, the pod is asked: its folder where the pod names none, and its user. */
   async #sandboxOf(id: string, pod: PodFacts, signal: AbortSignal): Promise<Sandbox> {
     const { cluster } = this.#options;
     const main = pod.spec.containers.find(({ name }) => name === mainContainer);
@@ -203,13 +204,13 @@ export class KubernetesRuntime implements SandboxRuntime {
         return now !== null && isRunning(now);
       },
     };
-    const told = main?.workingDir;
-    if (told) return new KubernetesSandbox({ ...options, workdir: told });
-    // The image knows.
-    const probe = new KubernetesSandbox({ ...options, workdir: "/" });
-    const { stdout } = await probe.exec({ command: ["/bin/pwd"], timeoutMs: renewMs }, signal);
-    const workdir = Buffer.from(stdout.head).toString("utf8").replace(/\n$/, "");
-    return new KubernetesSandbox({ ...options, workdir: workdir.startsWith("/") ? workdir : "/" });
+    const probe = new KubernetesSandbox({ ...options, workdir: "/", users: [] });
+    const command = ["/bin/sh", "-c", "id -u; id -un 2>/dev/null || echo; pwd"];
+    const { stdout } = await probe.exec({ command, timeoutMs: renewMs }, signal);
+    const [uid = "", name = "", ...folder] = Buffer.from(stdout.head).toString("utf8").split("\n");
+    const found = folder.join("\n").replace(/\n$/, "");
+    const workdir = main?.workingDir || (found.startsWith("/") ? found : "/");
+    return new KubernetesSandbox({ ...options, workdir, users: [uid, name].filter(Boolean) });
   }
 
   async #renewOne(id: string, until: number, signal: AbortSignal): Promise<boolean> {

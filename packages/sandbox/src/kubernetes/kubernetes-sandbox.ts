@@ -15,6 +15,8 @@ export interface PodSandboxOptions {
   readonly id: string;
   readonly workdir: string;
   readonly target: ExecTarget;
+  /** Number and name of the pod's own user: the only one its commands can have. */
+  readonly users: readonly string[];
   /** Whether the pod runs now. @throws BoundaryError("sandbox", "unavailable") */
   readonly isRunning: () => Promise<boolean>;
 }
@@ -211,8 +213,9 @@ export class KubernetesSandbox implements Sandbox {
 
   /** A pod's commands run as its container does. */
   #check(user: string | undefined): void {
-    if (user === undefined) return;
-    const message = "commands of kubernetes sandboxes have the pod's user: set the user of the whole sandbox";
+    if (user === undefined || this.#options.users.includes(user)) return;
+    const own = this.#options.users.join(" or ");
+    const message = `commands of a kubernetes sandbox have the pod's user (${own}), not ${user}: set the user of the whole sandbox`;
     throw new BoundaryError("sandbox", "refused", message);
   }
 }
