@@ -8,8 +8,8 @@ export default defineConfig({
       "apps/{api,worker,cli,sandbox-server}/**/*.test.ts",
       "apps/web/**/*.test.{ts,tsx}",
     ],
-    // Those need a Docker daemon and its base image: e2e/docker.vitest.config.ts runs them.
-    exclude: ["**/node_modules/**", "**/.next/**", "**/*.docker.test.ts"],
+    // Those open sandboxes by the dozen, most of them in a Docker daemon: e2e/docker.vitest.config.ts runs them.
+    exclude: ["**/node_modules/**", "**/.next/**", "**/*.{docker,sandbox}.test.ts"],
     testTimeout: 90_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

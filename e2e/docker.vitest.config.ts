@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 // Tests that open sandboxes in a real Docker daemon. One daemon and one base image for all of them, made by the setup.
 export default defineConfig({
   test: {
-    include: ["packages/**/*.docker.test.ts", "apps/**/*.docker.test.ts"],
+    include: ["packages/**/*.{docker,sandbox}.test.ts", "apps/**/*.{docker,sandbox}.test.ts"],
     exclude: ["**/node_modules/**", "**/.next/**"],
     globalSetup: ["packages/sandbox/testing/docker-setup.ts"],
     testTimeout: 120_000,

@@ -171,7 +171,14 @@ async function endToEnd(folder: string, limitMs: number): Promise<SuiteResult> {
 const inDocker = "e2e/docker.vitest.config.ts";
 /** Of the tests in Docker: containers themselves, the agent's shell in them, and grading. The others belong to `test:all`. */
 const everyTime = ["packages/sandbox/src/docker", "shell.docker", "harbor-grading", "swe-grading"];
-const sometimes = ["packages/sandbox/src/kubernetes", "apps/sandbox-server", "apps/cli", "apps/api", "search.docker"];
+const sometimes = [
+  "packages/sandbox/src/kubernetes",
+  "packages/sandbox/src/process",
+  "apps/sandbox-server",
+  "apps/cli",
+  "apps/api",
+  "search.docker",
+];
 
 export const suites: readonly Suite[] = [
   {
