@@ -61,8 +61,9 @@ export class Places {
   /** @throws BoundaryError("sandbox", "full") when too many wait; "refused" when no host could ever hold it; the signal's reason */
   async wait(request: Request, signal: AbortSignal): Promise<Place> {
     signal.throwIfAborted();
-    const views = this.#views(request.image);
-    if (views.length > 0 && !couldEver(views, request.needs)) throw refused(whyNever(request.needs));
+    // A host that is lost now may come back: only what no known host could hold is refused.
+    const known = this.#viewsOf(this.#options.fleet.all(), request.image);
+    if (known.length > 0 && !couldEver(known, request.needs)) throw refused(whyNever(request.needs));
     return await new Promise<Place>((resolve, reject) => {
       const onAbort = (): void => {
         if (this.#queue.remove(waiting)) reject(signal.reason);
@@ -133,27 +134,29 @@ export class Places {
 
   /** Of hosts that are not lost. */
   #views(image: string): HostView[] {
-    const { directory, fleet, nowMs } = this.#options;
-    return fleet
-      .all()
-      .filter((host) => !host.lost)
-      .map((host) => {
-        const there = directory.ofHost(host.hostId);
-        let usedMemoryMb = 0;
-        for (const held of there) usedMemoryMb += held.memoryMb;
-        return {
-          hostId: host.hostId,
-          accepting: host.accepting(nowMs()),
-          mayStart: host.starts.ready(nowMs()),
-          maxSandboxes: host.hello.maxSandboxes,
-          memoryMb: host.hello.memoryMb,
-          sandboxes: there.size,
-          usedMemoryMb,
-          // Where there is none to have, no host is ahead of another.
-          hasImage: image === noImage || host.hasImage(image),
-          takesImages: host.hello.runtime !== "process",
-        };
-      });
+    const there = this.#options.fleet.all().filter((host) => !host.lost);
+    return this.#viewsOf(there, image);
+  }
+
+  #viewsOf(hosts: readonly Host[], image: string): HostView[] {
+    const { directory, nowMs } = this.#options;
+    return hosts.map((host) => {
+      const there = directory.ofHost(host.hostId);
+      let usedMemoryMb = 0;
+      for (const held of there) usedMemoryMb += held.memoryMb;
+      return {
+        hostId: host.hostId,
+        accepting: host.accepting(nowMs()),
+        mayStart: host.starts.ready(nowMs()),
+        maxSandboxes: host.hello.maxSandboxes,
+        memoryMb: host.hello.memoryMb,
+        sandboxes: there.size,
+        usedMemoryMb,
+        // Where there is none to have, no host is ahead of another.
+        hasImage: image === noImage || host.hasImage(image),
+        takesImages: host.hello.runtime !== "process",
+      };
+    });
   }
 }
 
