@@ -169,14 +169,15 @@ export const presets = {
       name: "offline SWE set",
       tags: ["swe", "offline"],
       seed: 1,
-      model: { name: "any" },
+      // The endpoint has the policy; this one's tokenizer counts for it, and its tokens are bytes.
+      model: { name: "quickstart" },
       backend: { name: "openai-chat", server: "policy" },
       taskSets: [{ name: "swe", dataset: "swe-set", options: { tools: "bash+editor+search", agent: "react" } }],
       agent: {
         dialect: "openai",
         maxTurns: 50,
-        maxContextTokens: 32_768,
-        sampling: { temperature: 0, maxTokensPerTurn: 4_096 },
+        maxContextTokens: 400_000,
+        sampling: { temperature: 0, maxTokensPerTurn: 16_384 },
         toolTimeoutMs: 120_000,
       },
       dispatcher: { name: "pipeline", bounds: { init: 4, run: 8, evaluate: 4 } },

@@ -17,7 +17,19 @@ const check = (config: unknown) => checkConfig(config, catalogue);
 const issue = (config: unknown) => check(config).issues[0];
 
 describe("checkConfig", () => {
-  it.each(Object.entries(presets))("accepts the preset %s with an estimate", (_name, preset) => {
+  /** What presets need that only an operator can bring: a large model, an endpoint. */
+  const brought: Readonly<Record<string, readonly string[]>> = {
+    swe: ["model.name"],
+    "swe-evaluate": ["model.name"],
+    "swe-offline": ["backend.server"],
+  };
+  const bundled = Object.entries(presets).filter(([name]) => brought[name] === undefined);
+
+  it.each(Object.entries(brought))("asks no more for the preset %s than an operator has to bring", (name, paths) => {
+    expect(check(Reflect.get(presets, name).config).issues.map(({ path }) => path)).toEqual(paths);
+  });
+
+  it.each(bundled)("accepts the preset %s with an estimate", (_name, preset) => {
     const checked = check(preset.config);
     expect(checked.issues).toEqual([]);
     expect(checked.config).not.toBeNull();

@@ -68,6 +68,10 @@ export class IndexThreads {
   async close(): Promise<void> {
     const threads = [...this.#threads.values()];
     this.#threads.clear();
+    for (const { waiting } of threads) {
+      for (const { reject } of waiting.values()) reject(failed("the index thread was ended"));
+      waiting.clear();
+    }
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 
