@@ -54,7 +54,8 @@ export async function runTaskCheck(dataset: string, flags: TaskCheckFlags): Prom
       },
       warningsOf(task),
     );
-    if (report.bad > 0) process.exitCode = 1;
+    // A check of nothing has shown nothing.
+    if (report.bad > 0 || report.good === 0) process.exitCode = 1;
     print(flags.json === true, report, () => text(report));
   } finally {
     process.off("SIGINT", stop);

@@ -31,7 +31,8 @@ export class SandboxesOfGrading implements GradingSandboxes {
     this.#grading = grading;
   }
 
-  async open(spec?: TaskSandbox): Promise<Sandbox> {
+  // Verifiers hand these on by themselves: they belong to this grading wherever they are called.
+  readonly open = async (spec?: TaskSandbox): Promise<Sandbox> => {
     const { sandboxes, of, task, instance, signal } = this.#grading;
     const wanted = { task, spec: spec ?? specOf(task, instance), purpose: "grade" } as const;
     const opened = await sandboxes.open(of, wanted, { inPlace: false }, signal);
@@ -40,23 +41,23 @@ export class SandboxesOfGrading implements GradingSandboxes {
     // The grading was given up while this one opened.
     await sandboxes.close(opened.runtime, opened.sandbox.id, { reason: "its grading is over" });
     throw new BoundaryError("sandbox", "gone", "the grading is over");
-  }
+  };
 
-  async agent(): Promise<Sandbox> {
+  readonly agent = async (): Promise<Sandbox> => {
     const { sandboxes, of, signal } = this.#grading;
     this.#agent ??= await sandboxes.attachAgent(of.rolloutId, of.attempt, signal);
     return this.#agent.sandbox;
-  }
+  };
 
-  collected(name: string): Promise<Uint8Array | null> {
+  readonly collected = (name: string): Promise<Uint8Array | null> => {
     const { pool, of } = this.#grading;
     return readEvidence(pool, of, name);
-  }
+  };
 
-  keep(evidence: NewEvidence): Promise<void> {
+  readonly keep = (evidence: NewEvidence): Promise<void> => {
     const { pool, of, signal } = this.#grading;
     return saveEvidence(pool, of, of.turns, evidence, signal);
-  }
+  };
 
   /** Closes what was opened and keeps the log. Never throws but when the log could not be kept under the claim. */
   async end(verifyMs: number): Promise<void> {

@@ -40,6 +40,8 @@ const proxyPort = 3128;
 const proxyName = "egress";
 const networkTries = 8;
 const pollMs = 200;
+/** Looks, one after the other, at which a service without a check of its own has to run. */
+const looksUp = 3;
 /** A service without a check of its own is up when it runs. */
 const startMs = 60_000;
 const names = /^[a-z0-9]([a-z0-9_.-]{0,40}[a-z0-9])?$/i;
@@ -256,12 +258,16 @@ async function untilUp(
   signal: AbortSignal,
 ): Promise<void> {
   const limitMs = check === null ? startMs : check.startMs + (check.retries + 1) * (check.intervalMs + check.timeoutMs);
+  let looks = 0;
   for (const endAt = performance.now() + limitMs; performance.now() < endAt; await pause(pollMs, signal)) {
     signal.throwIfAborted();
     const { State: state } = State.parse(await inspected(container, name));
     if (!state.Running) throw refused(`the service ${name} ended (exit ${state.ExitCode ?? "unknown"})`);
     const health = state.Health?.Status;
-    if (health === undefined || health === "healthy" || health === "none") return;
+    looks += 1;
+    // One that ends at once runs for a moment, too.
+    const unchecked = health === undefined || health === "none";
+    if (health === "healthy" || (unchecked && looks >= looksUp)) return;
     if (health === "unhealthy") break;
   }
   throw refused(`the service ${name} did not get well in time`);

@@ -124,6 +124,8 @@ export class ContainerMaker {
 async function sizeOf(container: Docker.Container, path: string): Promise<number> {
   try {
     const answer: unknown = await container.infoArchive({ path });
+    // Its answer is a stream without content: left alone, its connection would be held for ever.
+    if (answer instanceof Readable) answer.destroy();
     const stat = PathAnswer.parse(answer).headers["x-docker-container-path-stat"];
     return StatAnswer.parse(JSON.parse(Buffer.from(stat, "base64").toString())).size;
   } catch {

@@ -21,6 +21,7 @@ import { OutputFrames } from "./output-frames.ts";
 const graceMs = 1_000;
 /** A stream that is still open this long after all its processes were ended is let go. */
 const closingMs = 3_000;
+const removalMs = 300;
 const oomWordMs = 300;
 /** Of one argument or variable, in bytes: the kernel's limit. */
 const maxArgument = 131_071;
@@ -204,7 +205,7 @@ class RunningCommand {
       if (isStartFailure(text)) return this.#startFailure(text.trim());
     }
     const killed = exitCode === null || exitCode === 137 || exitCode === 143;
-    if (killed && !(await isRunning(container))) throw gone(id);
+    if (killed && !(await livesOn(container))) throw gone(id);
     const waitMs = exitCode === 137 ? oomWordMs : 0;
     return {
       exitCode,
@@ -239,6 +240,13 @@ function couldNotStart(exitCode: number, reason: string, durationMs: number): Ex
     stderr: { head: text, gapBytes: 0, tail: none, bytes: text.length },
     durationMs,
   };
+}
+
+/** A container that is being removed kills its commands first, and says for a moment longer that it runs. */
+export async function livesOn(container: Docker.Container): Promise<boolean> {
+  if (!(await isRunning(container))) return false;
+  await pause(removalMs);
+  return isRunning(container);
 }
 
 /** False for one that is not there, too. */

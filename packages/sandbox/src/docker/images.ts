@@ -10,7 +10,7 @@ import { unlessAborted } from "../shared/waiting.ts";
 import { ImageAnswer, ProgressAnswer } from "./answers.ts";
 import { readBuildContext } from "./build-context.ts";
 import type { ImageFacts } from "./container-options.ts";
-import { asked, daemonTrouble, statusOf } from "./daemon-trouble.ts";
+import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
 
 /** A pull of which nothing is heard for so long is given up. */
 const silenceMs = 300_000;
@@ -25,6 +25,15 @@ export interface ImageSettings {
   readonly buildNetwork: string;
 }
 
+const part = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
+const reference = new RegExp(
+  `^(?:[A-Za-z0-9.-]+(?::[0-9]{1,5})?/)?${part}(?:/${part})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$`,
+);
+
+/** A name becomes part of an address of the daemon's: one that is none could lead elsewhere. */
+const isReference = (name: string): boolean =>
+  name.length <= 400 && (reference.test(name) || /^sha256:[a-f0-9]{64}$/.test(name));
+
 export class DockerImages {
   readonly #docker: Docker;
   readonly #settings: ImageSettings;
@@ -38,6 +47,7 @@ export class DockerImages {
   /** @throws BoundaryError("sandbox", "no_image") that says what to do, or `unavailable` */
   async ensure(image: ImageSource, onProgress: Progress, signal: AbortSignal): Promise<ImageFacts> {
     if (image.kind === "name") {
+      if (!isReference(image.name)) throw refused(`${JSON.stringify(image.name.slice(0, 200))} is no name of an image`);
       return this.#present(image.name, () => this.#pull(image.name), onProgress, signal);
     }
     const context = await unlessAborted(readBuildContext(image.context, image.dockerfile), signal);

@@ -20,8 +20,9 @@ export async function askProcessesToEnd(scene: ContainerScene, user: string): Pr
 }
 
 /**
- * Where no shell can be started, the container is started anew: its processes and memory file systems are gone then, its files
- * stay, and its life begins again.
+ * Where a shell can't be started for want of room, the container is started anew: its processes and memory file systems are gone
+ * then, its files stay, and its life begins again. Where there is no shell any more, it would not start either: then what runs
+ * goes on until the sandbox is closed.
  * @throws BoundaryError("sandbox"): `gone`, or `unavailable` when the daemon did not do it
  */
 export async function killProcesses(scene: ContainerScene, user: string): Promise<void> {
@@ -37,7 +38,7 @@ async function killWithShell(scene: ContainerScene, user: string): Promise<boole
         raised = true;
         await asked("ending processes", scene.container.update({ PidsLimit: scene.pids + more }));
       }
-      if (await sendSignal(scene, user, "KILL")) return true;
+      if ((await sendSignal(scene, user, "KILL")) !== "no room") return true;
     }
     return false;
   } finally {
@@ -48,8 +49,12 @@ async function killWithShell(scene: ContainerScene, user: string): Promise<boole
 /** Its own word that it got so far: a shell that could not be started ends with numbers of all kinds. */
 const sentWord = "rolldeck-sent";
 
-/** False when the shell could not be started. */
-async function sendSignal(scene: ContainerScene, user: string, signal: string): Promise<boolean> {
+/** `no shell`: the image's is gone, or is no program any more. */
+async function sendSignal(
+  scene: ContainerScene,
+  user: string,
+  signal: string,
+): Promise<"sent" | "no room" | "no shell"> {
   const what = "ending processes";
   const work = (async () => {
     const exec = await asked(
@@ -65,11 +70,14 @@ async function sendSignal(scene: ContainerScene, user: string, signal: string): 
     let said = "";
     await new Promise<void>((resolve) => {
       stream.on("data", (bytes: Buffer) => {
-        said = (said + bytes.toString("latin1")).slice(-200);
+        said = (said + bytes.toString("latin1")).slice(-1000);
       });
       stream.on("end", resolve).on("close", resolve).on("error", resolve);
     });
-    return said.includes(sentWord);
+    if (said.includes(sentWord)) return "sent";
+    return /executable file not found|no such file or directory|permission denied|exec format/i.test(said)
+      ? "no shell"
+      : "no room";
   })();
   return within(work, answerMs, what);
 }

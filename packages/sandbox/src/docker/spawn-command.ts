@@ -10,7 +10,7 @@ import { pause, roomIn, unlessAborted } from "../shared/waiting.ts";
 import { ExecAnswer } from "./answers.ts";
 import type { ContainerScene } from "./container-scene.ts";
 import { asked, daemonTrouble, gone, refused } from "./daemon-trouble.ts";
-import { execOptions, isRunning, unfitReason } from "./exec-command.ts";
+import { execOptions, livesOn, unfitReason } from "./exec-command.ts";
 import { OutputFrames } from "./output-frames.ts";
 
 /** @throws BoundaryError("sandbox"), or the signal's reason */
@@ -138,8 +138,9 @@ class DockerProcess implements SandboxProcess {
 
   /** A sandbox that ended took the command with it: that is no exit of the command. */
   async #checked(exitCode: number | null): Promise<number | null> {
-    const killed = exitCode === null || exitCode === 137 || exitCode === 143;
-    if (killed && !(await isRunning(this.#scene.container))) throw gone(this.#scene.id);
+    // 126: it was taken away while the command was being started.
+    const killed = exitCode === null || exitCode === 126 || exitCode === 137 || exitCode === 143;
+    if (killed && !(await livesOn(this.#scene.container))) throw gone(this.#scene.id);
     return exitCode;
   }
 

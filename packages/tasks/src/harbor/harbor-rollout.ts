@@ -134,7 +134,7 @@ export class HarborRollout {
       stopped,
       this.#scene.options,
     );
-    const failedHooks = (await readManifest("", sandboxes.collected))?.failedHooks ?? [];
+    const failedHooks = (await readManifest("", (name) => sandboxes.collected(name)))?.failedHooks ?? [];
     for (const evidence of reportEvidence(graded, verdict, this.#scene.options.rewardKey))
       await sandboxes.keep(evidence);
     const notes = [verdict.notes, ...failedHooks.map((hook) => `verifier.collect: ${hook}`)].filter(

@@ -18,8 +18,11 @@ export const patchStateName = "patch-state.json";
 
 export const PatchState = z.object({
   version: z.literal(1),
-  /** `no_base`: the agent removed what it could be compared with. */
-  state: z.enum(["collected", "too_large", "no_base"]),
+  /**
+   * `no_base`: what it could be compared with is not there any more. `broken`: not even a shell can be started where one could
+   * before the agent's turn.
+   */
+  state: z.enum(["collected", "too_large", "no_base", "broken"]),
   bytes: z.int(),
   /** What git said besides. */
   notes: z.string(),
@@ -50,6 +53,9 @@ export async function collectPatch(
   );
   const notes = textOf(result.stderr).slice(-2000);
   if (result.exitCode === noBase) return [stateOf({ version: 1, state: "no_base", bytes: 0, notes })];
+  if (result.exitCode === 126 || result.exitCode === 127) {
+    return [stateOf({ version: 1, state: "broken", bytes: 0, notes })];
+  }
   if (result.exitCode === tooLarge) {
     const bytes = Number(new TextDecoder().decode(result.stdout.head).trim());
     return [stateOf({ version: 1, state: "too_large", bytes: Number.isSafeInteger(bytes) ? bytes : 0, notes })];

@@ -54,8 +54,17 @@ export async function gradeSwe(request: GradeRequest, rollout: FinishedRollout, 
     phases: [],
     options,
   };
-  if (state.state === "no_base")
-    return settle(sandboxes, draft, "the agent removed what its changes are compared with");
+  if (state.state === "no_base") {
+    return settle(
+      sandboxes,
+      draft,
+      "its changes can't be compared with the beginning: git, or the copy of it, is gone",
+    );
+  }
+  if (state.state === "broken") {
+    const broken = { ...draft, flags: [...draft.flags, "broke its sandbox"] };
+    return settle(sandboxes, broken, "no command can be run in the agent's sandbox any more");
+  }
   if (state.state === "too_large") return settle(sandboxes, draft, `a patch of ${state.bytes} bytes is not taken`);
   if (patch.length === 0 && !options.gradeUnchanged) return settle(sandboxes, draft, "no change");
   return gradePatch(request, draft, patch, sandboxes, scene.signal);
