@@ -80,7 +80,8 @@ export function localShells(): LocalShells {
 function localProcess(request: SpawnRequest, running: Set<number>, sizes: string[]): SandboxProcess {
   const [program = "", ...rest] = request.command;
   // In a session of its own, as in a sandbox: a shell that hangs up tells its whole group.
-  const env = { PATH: process.env.PATH ?? "", PS1: "", ...request.environment };
+  // Without a home: what this machine's people let their shells begin with has no place here.
+  const env = { PATH: process.env.PATH ?? "", HOME: "/nonexistent", PS1: "", ...request.environment };
   const child = spawn(program, rest, { env, detached: true });
   const pid = child.pid ?? 0;
   running.add(pid);
