@@ -28,6 +28,8 @@ export interface ShellSessionOptions {
   readonly onError: (error: unknown) => void;
 }
 
+const lastWordsMs = 2_000;
+
 /** Input that a client may have under way; one that follows the protocol has one piece. */
 const maxInputs = 16;
 
@@ -161,8 +163,14 @@ export class ShellSession {
         this.#inputs -= 1;
         if (typeof taken === "function") taken();
       },
-      () => this.#end({ reason: "the sandbox takes no input any more", exitCode: null }),
+      () => this.#endDeaf(),
     );
+  }
+
+  /** A shell that ended takes no input: how it ended comes first, where that is heard of soon. */
+  #endDeaf(): void {
+    const end = () => this.#end({ reason: "the sandbox takes no input any more", exitCode: null });
+    setTimeout(end, lastWordsMs).unref();
   }
 
   #resize(size: unknown): void {
