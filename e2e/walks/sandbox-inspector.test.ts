@@ -192,8 +192,38 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
 
   test("flagged rollouts are found among the others", async () => {
     await page.goto(`${stack.url}/runs/${story.runId}?tab=rollouts`);
+    const { pool } = stack.api.database;
+    // A group beside it of which nobody flagged anything.
+    const [group, plain] = ["0plaingroup000000000000000", "0plainrollout0000000000000"];
+    await pool.query(
+      `insert into groups select (jsonb_populate_record(g, jsonb_build_object('id', $2::text, 'position', g.position + 1))).*
+       from groups g join rollouts r on r.group_id = g.id where r.id = $1`,
+      [story.wrong, group],
+    );
+    await pool.query(
+      `insert into rollouts select (jsonb_populate_record(r,
+         jsonb_build_object('id', $2::text, 'group_id', $3::text, 'flags', '[]'::jsonb))).* from rollouts r where r.id = $1`,
+      [story.wrong, plain, group],
+    );
+    await page.reload();
+    const cells = page.getByRole("grid", { name: "Rollouts by group and sample" }).locator("[data-rollout]");
+    await cells.first().waitFor();
+    const all = await cells.evaluateAll((found) => found.map((cell) => cell.getAttribute("data-rollout")));
     await page.getByRole("button", { name: "flagged" }).click();
     await page.waitForURL(/flagged=true/);
+    const { rows } = await pool.query(
+      `select r.id from rollouts r where r.run_id = $1 and exists (
+         select from rollouts f where f.group_id = r.group_id and f.flags <> '{}')`,
+      [story.runId],
+    );
+    const flagged = rows
+      .map(({ id }) => id)
+      .filter((id) => all.includes(id))
+      .sort();
+    const shown = () => cells.evaluateAll((found) => found.map((cell) => cell.getAttribute("data-rollout")).sort());
+    await expect.poll(shown, { timeout: patienceMs }).toEqual(flagged);
+    expect(all).toEqual(expect.arrayContaining([plain, ...flagged]));
+    expect(flagged).not.toContain(plain);
   });
 
   test("before a live sandbox is typed into, it is said what that does", async () => {

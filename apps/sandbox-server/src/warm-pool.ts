@@ -3,6 +3,7 @@
  * taken once, and by nobody if it is not alive; it is closed when it is old, not wanted or in the way.
  */
 import { randomBytes } from "node:crypto";
+import { sandboxId } from "@rolldeck/contracts/ports/sandbox";
 import { call } from "@rolldeck/sandbox/remote/call";
 import { imageKey, recipeKey, type WireRecipe, type WireSpec, warmLabel } from "@rolldeck/sandbox/remote/wire-spec";
 import { Demand } from "./demand.ts";
@@ -119,7 +120,7 @@ export class WarmPool {
     host.starts.take(nowMs());
     const spec: WireSpec = {
       ...recipe,
-      id: warmId(),
+      id: sandboxId(randomBytes(20)),
       labels: { [warmLabel]: key },
       leaseMs,
       maxLifeMs: recipe.maxLifeMs + maxAgeMs,
@@ -201,6 +202,3 @@ export class WarmPool {
     return line;
   }
 }
-
-const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
-const warmId = (): string => `sbx_${[...randomBytes(20)].map((byte) => alphabet.charAt(byte % 36)).join("")}`;

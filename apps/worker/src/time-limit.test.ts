@@ -34,6 +34,16 @@ test("a stage that is stopped is not a time that is over", () => {
   expect([limit.signal.aborted, limit.isOver()]).toEqual([true, false]);
 });
 
+test("work that outlives the limit sets no timer again", async () => {
+  const limit = timeLimit(1_000, never, now);
+  let finish = () => {};
+  const work = limit.without(() => new Promise<void>((resolve) => (finish = resolve)));
+  limit.end();
+  finish();
+  await work;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test("no limit, no end; an ended one lets its timer go", () => {
   const none = timeLimit(null, never, now);
   const ended = timeLimit(1_000, never, now);

@@ -25,6 +25,7 @@ export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () =>
   let over = false;
   let startedAt = now();
   let timer: NodeJS.Timeout | null = null;
+  let ended = false;
   const stop = (): void => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
@@ -32,6 +33,7 @@ export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () =>
   };
   const start = (): void => {
     startedAt = now();
+    if (ended) return;
     timer = setTimeout(
       () => {
         over = !outer.aborted;
@@ -52,6 +54,9 @@ export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () =>
         start();
       }
     },
-    end: stop,
+    end: () => {
+      ended = true;
+      stop();
+    },
   };
 }

@@ -60,11 +60,12 @@ export function runStage(context: WorkerContext, job: StageJob): Promise<void> {
       const acting = { task, tools, instance, sandbox: opened?.sandbox ?? null, ended: over.signal, limit };
       const ports = rolloutPorts(context, job, claimed, acting, signal);
       const end = await withinLimit(runRollout(spec, resume, ports, limit.signal), limit);
+      const { turns = null, ...ending } = end;
       if (opened !== null) {
-        const turns = await turnsNow(context, job);
-        await collectFromAgent(context, { of, task, instance }, opened, turns, signal);
+        const all = turns ?? (await turnsNow(context, job));
+        await collectFromAgent(context, { of, task, instance }, opened, all, signal);
       }
-      return { move: "next-stage", stage: "evaluate", ...end };
+      return { move: "next-stage", stage: "evaluate", ...ending };
     } finally {
       over.abort();
       limit.end();
@@ -84,13 +85,14 @@ function agentTimeLeftMs(
   return maxMs === null ? null : claimed.stageStartedAtMs + maxMs - context.databaseNow();
 }
 
-type AgentEnd = Pick<RolloutEnd, "ending" | "finalAnswer" | "reason">;
+/** `turns` is absent where the work was cut off: then rows know. */
+type AgentEnd = Pick<RolloutEnd, "ending" | "finalAnswer" | "reason"> & Partial<Pick<RolloutEnd, "turns">>;
 
 /** A limit that was reached is an ending: what is committed stands, what was under way is not. */
 async function withinLimit(rollout: Promise<RolloutEnd>, limit: TimeLimit): Promise<AgentEnd> {
   try {
-    const { ending, finalAnswer, reason } = await rollout;
-    return { ending, finalAnswer, reason };
+    const { ending, finalAnswer, reason, turns } = await rollout;
+    return { ending, finalAnswer, reason, turns };
   } catch (error) {
     if (!limit.isOver()) throw error;
     return { ending: "time_limit", finalAnswer: null, reason: "the agent's time was over" };

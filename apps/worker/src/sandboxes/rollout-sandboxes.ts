@@ -3,9 +3,10 @@
  * after it, so a crash at any point leaves a row that the sweep acts on and a lease that ends by itself; whatever goes wrong
  * while opening leaves nothing behind.
  */
+import { randomBytes } from "node:crypto";
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import type { SandboxPurpose } from "@rolldeck/contracts/events";
-import type { Sandbox, SandboxRuntime, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
+import { type Sandbox, type SandboxRuntime, sandboxId, type TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
@@ -13,7 +14,7 @@ import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { planSandbox, type SandboxPhases, sandboxEnded, sandboxOpened } from "@rolldeck/db/hot/sandboxes";
 import { agentSandbox } from "@rolldeck/db/reads/live-sandboxes";
 import { LoggedSandbox, SandboxLog } from "./logged-sandbox.ts";
-import { imageText, networkText, newSandboxId, runtimeNameOf, sandboxSpec } from "./sandbox-spec.ts";
+import { imageText, networkText, runtimeNameOf, sandboxSpec } from "./sandbox-spec.ts";
 
 export interface RolloutSandboxesOptions {
   readonly pool: Pool;
@@ -63,7 +64,7 @@ export class RolloutSandboxes {
     const { pool, now } = this.#options;
     const { task, spec, purpose } = wanted;
     const runtime = this.runtimeOf(task, of.config);
-    const id = newSandboxId();
+    const id = sandboxId(randomBytes(20));
     const row = { id, purpose, runtime: runtime.name, image: imageText(spec), network: networkText(spec) };
     await planSandbox(pool, { ...claimOf(of), ...row, inPlace: options.inPlace });
     const log = new SandboxLog(now);

@@ -1,5 +1,4 @@
 /** What a rollout's sandbox is to be: its task's wishes, the run's own numbers instead of them, and names to find it by. */
-import { randomBytes } from "node:crypto";
 import type { SandboxPurpose } from "@rolldeck/contracts/events";
 import type { SandboxSpec, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
@@ -24,7 +23,7 @@ export interface SandboxOwner {
   readonly purpose: SandboxPurpose;
 }
 
-/** @param id as `newSandboxId` makes it */
+/** @param id as `sandboxId` makes it */
 export function sandboxSpec(
   id: string,
   wanted: TaskSandbox,
@@ -54,12 +53,6 @@ export function sandboxSpec(
     maxLifeMs: init + run + evaluate + moreMs,
   };
 }
-
-const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
-
-/** @param random at least 20 bytes */
-export const newSandboxId = (random: Uint8Array = randomBytes(20)): string =>
-  `sbx_${[...random.subarray(0, 20)].map((byte) => alphabet.charAt(byte % 36)).join("")}`;
 
 /** For people: an image's name, or what it is built from. */
 export function imageText({ image }: TaskSandbox): string | null {

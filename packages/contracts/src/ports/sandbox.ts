@@ -244,3 +244,7 @@ export class SandboxFileError extends Error {
 export const noResources: SandboxResources = { cpus: null, memoryMb: null, pids: null, diskMb: null };
 
 export const sandboxIdPattern = /^sbx_[a-z0-9]{20}$/;
+
+/** @param random at least 20 bytes */
+export const sandboxId = (random: Uint8Array): string =>
+  `sbx_${[...random.subarray(0, 20)].map((byte) => (byte % 36).toString(36)).join("")}`;

@@ -132,6 +132,8 @@ export interface Task {
   ): Promise<ToolOutcome | null>;
   /** What the verifier needs of the agent's sandbox, taken before it is closed. @throws BoundaryError("sandbox") */
   collect?(instance: TaskInstance, sandbox: Sandbox, signal: AbortSignal): Promise<readonly NewEvidence[]>;
+  /** Under these a check of a data set opens the task, where whoever checks names no others. */
+  readonly checkOptions?: JsonObject;
   /** Solves the instance as its author would, in the agent's sandbox: what `rolldeck task check` grades as the oracle. */
   solve?(instance: TaskInstance, sandbox: Sandbox, signal: AbortSignal): Promise<void>;
   /** Supervised conversations for a warm start; assistant messages hold calls, not text. Deterministic in `seed`. */

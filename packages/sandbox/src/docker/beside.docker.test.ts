@@ -143,6 +143,7 @@ describe.skipIf(found === null)("beside a sandbox", () => {
     expect(await fetched(sandbox, "http://db:8000/")).toBe("from-the-service");
     const [gateway] =
       (await python(sandbox, "print(open('/proc/net/fib_trie').read())")).match(/10\.231\.\d+\.\d+(?=\/28)/) ?? [];
+    expect(gateway).toBeDefined();
     const machine = gateway?.replace(/\d+$/, (last) => String(Number(last) + 1)) ?? "";
     for (const [host, port] of [
       [machine, 22],

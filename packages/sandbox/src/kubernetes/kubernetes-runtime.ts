@@ -16,7 +16,7 @@ import { pause, unlessAborted } from "../shared/waiting.ts";
 import type { Cluster, PodFacts } from "./cluster.ts";
 import { renewCommand } from "./keeper.ts";
 import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
-import { kubernetesLimits } from "./limits.ts";
+import { kubernetesIsolation, kubernetesLimits } from "./limits.ts";
 import { policies } from "./network-policies.ts";
 import { imageName, labelPrefix, labelValue, mainContainer, managedBy, podName, podOf } from "./pod-spec.ts";
 
@@ -42,7 +42,7 @@ const startTroubles = new Set([
 
 export class KubernetesRuntime implements SandboxRuntime {
   readonly name = "kubernetes";
-  readonly isolation = "containers of a cluster (as strong as its nodes' runtime)";
+  readonly isolation = kubernetesIsolation;
   readonly limits = kubernetesLimits;
   readonly #options: KubernetesRuntimeOptions;
   #prepared: Promise<void> | null = null;

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ImageSource, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import type { KubernetesRuntime } from "./kubernetes-runtime.ts";
-import { kubernetesLimits } from "./limits.ts";
+import { kubernetesIsolation, kubernetesLimits } from "./limits.ts";
 
 export interface KubernetesPlace {
   /** Path of the file. */
@@ -15,7 +15,7 @@ export interface KubernetesPlace {
 
 export class LazyKubernetes implements SandboxRuntime {
   readonly name = "kubernetes";
-  readonly isolation = "containers of a cluster (as strong as its nodes' runtime)";
+  readonly isolation = kubernetesIsolation;
   readonly limits = kubernetesLimits;
   readonly #place: KubernetesPlace;
   #opened: Promise<KubernetesRuntime> | null = null;

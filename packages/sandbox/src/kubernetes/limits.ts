@@ -1,4 +1,6 @@
-/** What pods can't be held to, for people. */
+/** How strong pods are and what they can't be held to, for people. */
+export const kubernetesIsolation = "containers of a cluster (as strong as its nodes' runtime)";
+
 export const kubernetesLimits: readonly string[] = [
   "processes are bounded by the nodes' own limit, not by the sandbox's",
   "disk is bounded by eviction: a pod that grows past it is ended with all that is in it",

@@ -1,5 +1,5 @@
 /** What the cases of the conformance suite share: how a sandbox is asked for, and how its answers are read. */
-import { randomInt } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type {
   ExecRequest,
   ExecResult,
@@ -8,7 +8,7 @@ import type {
   SandboxRuntime,
   SandboxSpec,
 } from "@rolldeck/contracts/ports/sandbox";
-import { noResources } from "@rolldeck/contracts/ports/sandbox";
+import { noResources, sandboxId } from "@rolldeck/contracts/ports/sandbox";
 import { expect, it } from "vitest";
 
 /** What a runtime may be unable to do; it then says so in its `limits`. */
@@ -40,8 +40,7 @@ export interface ConformanceFacts {
 
 export type MakeRuntime = (deployment: string) => SandboxRuntime | Promise<SandboxRuntime>;
 
-export const newSandboxId = (): string =>
-  `sbx_${Array.from({ length: 20 }, () => randomInt(36).toString(36)).join("")}`;
+export const newSandboxId = (): string => sandboxId(randomBytes(20));
 export const newDeployment = (): string => `test-${newSandboxId().slice(4, 14)}`;
 export const forever = new AbortController().signal;
 

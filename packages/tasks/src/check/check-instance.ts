@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { Sandbox, SandboxRuntime, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
+import { type Sandbox, type SandboxRuntime, sandboxId, type TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type {
   FinishedRollout,
   GradingSandboxes,
@@ -167,7 +167,7 @@ class Opened {
 
   /** @param spec null = as the agent's */
   async open(spec: TaskSandbox | null): Promise<Sandbox> {
-    const id = newId();
+    const id = sandboxId(randomBytes(20));
     const labels = { purpose: "check" };
     const wanted = { ...(spec ?? this.#spec), id, labels, mounts: [], leaseMs, maxLifeMs };
     const sandbox = await this.#scene.runtime.open(wanted, this.#scene.signal);
@@ -186,6 +186,3 @@ class Opened {
     await Promise.all([...this.#ids].map((id) => this.close(id)));
   }
 }
-
-const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
-const newId = (): string => `sbx_${[...randomBytes(20)].map((byte) => alphabet.charAt(byte % 36)).join("")}`;

@@ -55,6 +55,8 @@ const unopened = {
   sandbox: "image",
   tools: toolsOf(SweOptions.parse({})),
   defaults: { maxTurns: 50, maxContextTokens: 32_768, hints: SweOptions.parse({}).hints },
+  // Doing nothing is then judged by the tests, not by the rule that nothing changed.
+  checkOptions: { gradeUnchanged: true },
   size: () => 0,
   instance: (): TaskInstance => {
     throw new RangeError(needed);
