@@ -75,6 +75,14 @@ export const endings = {
     boundary: "infrastructure",
   },
   cancelled: { label: "cancelled", kind: "cancelled", graded: false, inBaseline: false, trained: false, retry: "none" },
+  not_needed: {
+    label: "not needed",
+    kind: "cancelled",
+    graded: false,
+    inBaseline: false,
+    trained: false,
+    retry: "none",
+  },
   stale: { label: "stale", kind: "cancelled", graded: false, inBaseline: false, trained: false, retry: "requeue" },
 } as const satisfies Record<string, EndingRule>;
 

@@ -50,6 +50,51 @@ export interface RunSnapshot {
   readonly trainerLeaseUntil: number | null;
   /** Leases this run holds now, by resource. */
   readonly held: ResourceCounts;
+  /** Groups of the steps that are not over; absent = none is set aside and nothing was learned of them. */
+  readonly groups?: readonly GroupSnapshot[];
+  /** Train groups drawn since the run began, those set aside and those that replaced them included. Default 0. */
+  readonly groupsDrawn?: number;
+  /** When rollouts of this run entered the init stage, in the last minute. */
+  readonly recentStarts?: readonly number[];
+  /** Newest reading of the engine that samples, null while there is none. */
+  readonly engine?: EngineLoad | null;
+  /** How many rollouts may run at once, as adaptive concurrency set it; null = bounds.run. */
+  readonly runLimit?: RunLimit | null;
+  /** What is started comes to its end; nothing new is started, and the run pauses when all of it has. */
+  readonly draining?: boolean;
+}
+
+/** Why a group does not count towards its step's update. */
+export const setAsideReasons = ["stale", "zero-variance", "not-needed", "cancelled"] as const;
+export type SetAsideReason = (typeof setAsideReasons)[number];
+
+export interface GroupSnapshot {
+  readonly groupId: string;
+  readonly stepId: string;
+  readonly instance: NewGroup;
+  readonly setAside: SetAsideReason | null;
+  /** The group that was set aside for this one. */
+  readonly replaces: string | null;
+  /** Stage durations of earlier rollouts of the same instance (their geometric mean), milliseconds; null = never seen. */
+  readonly expectedMs: Readonly<Record<Stage, number>> | null;
+  /** A person holds it: nothing of it is admitted. */
+  readonly held: boolean;
+}
+
+/** What an engine bears now. */
+export interface EngineLoad {
+  /** When it was read. */
+  readonly at: number;
+  /** Used share of the key-value cache, 0–1. */
+  readonly cacheUse: number;
+  /** Requests it works on, and those that wait inside it. */
+  readonly running: number;
+  readonly waiting: number;
+}
+
+export interface RunLimit {
+  readonly limit: number;
+  readonly since: number;
 }
 
 export interface StepSnapshot {
@@ -95,6 +140,11 @@ export interface RolloutSnapshot {
   readonly firstAttempt?: number;
   readonly evaluateFailures: number;
   readonly holds: readonly Resource[];
+  /** Policy version that served when its run stage was first claimed, of the present attempt; null = not yet. */
+  readonly firstVersion?: number | null;
+  readonly settledAt?: number | null;
+  /** A person holds it: it is not admitted to its next stage. */
+  readonly held?: boolean;
 }
 
 export interface BatchRequestSnapshot {
@@ -164,7 +214,34 @@ export type Action =
       readonly ending: Ending;
       readonly reason: string;
     }
-  | { readonly do: "begin-update"; readonly stepId: string }
+  /** `leave`: these groups are not part of it; in the same write they move to train step `step`, made where it is not there. */
+  | {
+      readonly do: "begin-update";
+      readonly stepId: string;
+      readonly leave?: { readonly step: number; readonly groupIds: readonly string[] };
+    }
+  /** More groups for a step that is gathering. `drawn`: groupsDrawn as the planner saw it; else nothing is added. */
+  | {
+      readonly do: "add-groups";
+      readonly stepId: string;
+      readonly drawn: number;
+      readonly groups: readonly (NewGroup & { readonly replaces: string | null })[];
+      readonly groupSize: number;
+    }
+  /** The group no longer counts to its step; what is unsettled of it is cancelled in the same write. */
+  | {
+      readonly do: "set-aside";
+      readonly groupId: string;
+      readonly stepId: string;
+      readonly as: SetAsideReason;
+      readonly reason: string;
+    }
+  | {
+      readonly do: "set-run-limit";
+      readonly from: number | null;
+      readonly to: number | null;
+      readonly reason: string;
+    }
   /** Update job again: its lease is past. */
   | { readonly do: "redeliver-update"; readonly stepId: string }
   | {
@@ -189,6 +266,12 @@ export interface Plan {
 export interface Demand {
   readonly runId: string;
   readonly weight: number;
+  /** Higher is served first. Default 0. */
+  readonly priority?: number;
+  /** Whose quota it counts against; absent = nobody's. */
+  readonly project?: string;
+  /** Of `wanted`, leases for evaluation rollouts, which may use the pool's reserve. Default 0. */
+  readonly evaluating?: number;
   readonly held: number;
   /** Leases it could use in all now, those held included. */
   readonly wanted: number;

@@ -174,7 +174,65 @@ export const DispatcherConfig = z.strictObject({
     })
     .prefault({})
     .describe("Deadline of one stage of one attempt, milliseconds"),
+  weight: z.number().min(0.1).max(100).default(1).describe("Share of a pool among runs of the same priority"),
+  priority: z
+    .int()
+    .min(0)
+    .max(9)
+    .default(0)
+    .describe("Runs of a higher priority are served first; a lower one keeps at least one place of each pool"),
+  startsPerSecond: z
+    .number()
+    .min(0.02)
+    .max(1000)
+    .nullable()
+    .default(null)
+    .describe("Rollouts that may enter the init stage per second; null = no limit"),
+  maxStaleness: z
+    .int()
+    .min(0)
+    .max(64)
+    .default(1)
+    .describe("`async`: versions a group's oldest turn may lie behind the learner; 0 = synchronous"),
+  overSample: z
+    .strictObject({
+      groups: z.int().min(0).max(4096).default(0).describe("Groups started per step beyond groupsPerStep"),
+      rollouts: z.int().min(0).max(255).default(0).describe("Rollouts started per group beyond groupSize"),
+    })
+    .prefault({})
+    .describe("Start more than a step needs; the first to be scored are trained, the rest is cut"),
+  zeroVariance: z
+    .strictObject({
+      mode: z
+        .enum(["keep", "filter", "replace"])
+        .default("keep")
+        .describe("Groups whose rewards are all equal: keep them, set them aside, or sample another instance instead"),
+      maxReplaced: z.int().min(1).max(4096).default(64).describe("Groups replaced per step at most"),
+    })
+    .prefault({}),
+  adaptive: z
+    .boolean()
+    .default(false)
+    .describe("Let the engine's cache use and queue set how many rollouts run, up to bounds.run"),
+  restartTail: z
+    .number()
+    .min(1.5)
+    .max(100)
+    .nullable()
+    .default(null)
+    .describe("Restart a rollout that runs this many times longer than expected; once, null = never"),
 });
+export type DispatcherConfig = z.infer<typeof DispatcherConfig>;
+
+/** What may be changed of a run's dispatcher while it runs; absent = as it is. */
+export const DispatcherChange = z.strictObject({
+  bounds: Bounds.optional(),
+  weight: DispatcherConfig.shape.weight.unwrap().optional(),
+  priority: DispatcherConfig.shape.priority.unwrap().optional(),
+  startsPerSecond: DispatcherConfig.shape.startsPerSecond.unwrap().optional(),
+  adaptive: DispatcherConfig.shape.adaptive.unwrap().optional(),
+});
+export type DispatcherChange = z.infer<typeof DispatcherChange>;
 
 export const AlgorithmConfig = z.strictObject({
   groupsPerStep: z.int().min(1).max(4096).default(16).describe("Task instances per step"),

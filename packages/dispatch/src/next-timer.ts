@@ -28,6 +28,9 @@ function afterAction(action: Action, now: number): number | null {
     case "move-run":
       return endedRunStatuses.includes(action.to) || action.to === "paused" ? null : now;
     case "create-step":
+    case "add-groups":
+    case "set-aside":
+    case "set-run-limit":
     case "settle":
     case "end-step":
       return now;

@@ -63,6 +63,11 @@ export function applyAction(context: ApplyContext, action: Action): void {
     case "note":
       run.notes.push(action.message);
       return;
+    case "add-groups":
+    case "set-aside":
+    case "set-run-limit":
+      assert.fail(`this world has no ${action.do} yet`);
+      return;
     default:
       moveRollout(context, action);
       return;
