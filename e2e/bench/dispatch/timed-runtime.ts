@@ -1,0 +1,119 @@
+/**
+ * Sandboxes that only take time: a command `wait <stage>` ends after the stage's duration of the rollout whose sandbox it is. So
+ * every slot, lease, row and message of a rollout is real, and what its work would cost this machine is not.
+ */
+import { BoundaryError } from "@rolldeck/contracts/errors";
+import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
+import {
+  type ExecResult,
+  type Sandbox,
+  type SandboxFact,
+  SandboxFileError,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "@rolldeck/contracts/ports/sandbox";
+import { z } from "zod";
+
+/** Milliseconds of a rollout's stage. */
+export type StageMs = (rolloutId: string, stage: Stage) => Promise<number>;
+
+const Command = z.tuple([z.literal("wait"), z.enum(stages)]);
+const nothing = { head: new Uint8Array(), gapBytes: 0, tail: new Uint8Array(), bytes: 0 };
+
+export class TimedRuntime implements SandboxRuntime {
+  readonly name = "timed";
+  readonly isolation = "none: it only waits";
+  readonly limits = [];
+  readonly #stageMs: StageMs;
+  readonly #open = new Map<string, SandboxSpec>();
+  readonly #createdAtMs = new Map<string, number>();
+  /** Most that were open at once. */
+  most = 0;
+
+  constructor(stageMs: StageMs) {
+    this.#stageMs = stageMs;
+  }
+
+  ailment = async (): Promise<null> => null;
+  disconnect = async (): Promise<void> => undefined;
+
+  async open(spec: SandboxSpec): Promise<Sandbox> {
+    this.#open.set(spec.id, spec);
+    this.#createdAtMs.set(spec.id, Date.now());
+    this.most = Math.max(this.most, this.#open.size);
+    return this.#sandbox(spec);
+  }
+
+  async attach(id: string): Promise<Sandbox> {
+    const spec = this.#open.get(id);
+    if (spec === undefined) throw new BoundaryError("sandbox", "gone", `there is no sandbox ${id}`);
+    return this.#sandbox(spec);
+  }
+
+  async renew(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    return new Set(ids.filter((id) => this.#open.has(id)));
+  }
+
+  async close(id: string): Promise<void> {
+    this.#open.delete(id);
+    this.#createdAtMs.delete(id);
+  }
+
+  async list(): Promise<readonly SandboxFact[]> {
+    return [...this.#open.values()].map(({ id, labels }) => ({
+      id,
+      labels,
+      state: "running",
+      createdAtMs: this.#createdAtMs.get(id) ?? 0,
+    }));
+  }
+
+  #sandbox({ id, labels }: SandboxSpec): Sandbox {
+    const noFiles = async (path: string): Promise<never> => {
+      throw new SandboxFileError("not_found", path, "a timed sandbox has no files");
+    };
+    return {
+      id,
+      runtime: this.name,
+      workdir: "/",
+      exec: async ({ command }, signal) => {
+        const [, stage] = Command.parse(command);
+        const durationMs = await this.#stageMs(labels.rollout ?? "", stage);
+        await waited(durationMs, signal);
+        return ended(durationMs);
+      },
+      spawn: () => noFiles("/"),
+      killAll: async () => undefined,
+      readFile: noFiles,
+      writeFile: noFiles,
+      putArchive: noFiles,
+      getArchive: noFiles,
+    };
+  }
+}
+
+const ended = (durationMs: number): ExecResult => ({
+  exitCode: 0,
+  timedOut: false,
+  flooded: false,
+  outOfMemory: false,
+  stdout: nothing,
+  stderr: nothing,
+  durationMs,
+});
+
+function waited(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const timer = setTimeout(done, ms);
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    function done(): void {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    }
+    signal.addEventListener("abort", abort, { once: true });
+  });
+}
