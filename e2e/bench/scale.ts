@@ -6,7 +6,7 @@
  *
  * `peakInFlight`: rollouts in a stage at the moment when all of them wait for their second model call. `lost`: launched and not
  * settled with a reward, `double`: settled or committed a turn twice, both from the event log. CPU: user and system time of the worker process over the
- * whole run. `ratio4096to64`: CPU per rollout with all in flight ÷ with 64 of as many in flight. `reconcileP99Ms`: from reading the
+ * whole run. `ratio4096to64`: CPU per rollout with all in flight ÷ with 64 at once. `reconcileP99Ms`: from reading the
  * snapshot to enqueued jobs, from the worker's histogram (linear inside a bucket). Flags: --rollouts <n> (4096), --only postgres|redis
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -34,6 +34,8 @@ type Stops = (() => Promise<unknown>)[];
 const turns = 10;
 const groupSize = 8;
 const few = 64;
+/** Of the pass with few in flight: its cost per rollout does not depend on how long it goes on. */
+const narrowRollouts = 1024;
 const promptCharacters = 256;
 /** From the second model call on a rollout is surely in its run stage. */
 const heldTurn = 1;
@@ -79,7 +81,7 @@ async function measure(scene: Scene, rollouts: number): Promise<object> {
   const idleKb = await statusKb(scene.workerPid, "VmRSS");
   // The process compiles its code; a first run is no measure of the others.
   await pass(scene, { rollouts: Math.min(rollouts, 512), bound: few, hold: false });
-  const narrow = await pass(scene, { rollouts, bound: few, hold: false });
+  const narrow = await pass(scene, { rollouts: Math.min(rollouts, narrowRollouts), bound: few, hold: false });
   scene.progress(`${few} in flight: ${narrow.cpuMsPerRollout.toFixed(2)} CPU ms a rollout`);
   await writeFile(`/proc/${scene.workerPid}/clear_refs`, "5");
   const before = await readHistogram(scene.workerPort, "rolldeck_worker_plan_seconds");
@@ -90,7 +92,7 @@ async function measure(scene: Scene, rollouts: number): Promise<object> {
     launched: rollouts,
     settled: wide.settled,
     peakInFlight: wide.inFlight,
-    lost: rollouts - wide.settled + (rollouts - narrow.settled),
+    lost: wide.launched - wide.settled + (narrow.launched - narrow.settled),
     double: wide.double + narrow.double,
     cpuMsPerRollout: round(wide.cpuMsPerRollout),
     cpuMsPerTurn: round(wide.cpuMsPerRollout / turns),
@@ -101,6 +103,7 @@ async function measure(scene: Scene, rollouts: number): Promise<object> {
 }
 
 interface Pass {
+  readonly launched: number;
   readonly cpuMsPerRollout: number;
   readonly settled: number;
   readonly double: number;
@@ -122,7 +125,7 @@ async function pass(
   }
   await untilCompleted(scene, runId);
   const cpuMs = ((await cpuSeconds(scene.workerPid)) - cpuBefore) * 1000;
-  return { cpuMsPerRollout: cpuMs / rollouts, inFlight, ...(await countedIn(scene, runId)) };
+  return { launched: rollouts, cpuMsPerRollout: cpuMs / rollouts, inFlight, ...(await countedIn(scene, runId)) };
 }
 
 const Counts = z.object({ settled: z.int(), double: z.int() });

@@ -12,18 +12,20 @@ import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
 import { createRun } from "@rolldeck/db/runs/create-run";
 import { createTestDatabase, startTestPostgres, type TestPostgres } from "@rolldeck/db/testing/postgres";
-import { startRedis } from "@rolldeck/queue/testing/redis";
+import { startRedis, type TestRedis } from "@rolldeck/queue/testing/redis";
 import { build } from "esbuild";
 
 const root = path.resolve(import.meta.dirname, "../..");
-const bundle = path.join(root, "apps/worker/dist/chaos/worker.mjs");
+const bundleOf = (script: string) => path.join(root, "apps/worker/dist/chaos", `${script}.mjs`);
 
 /** Once per process: workers then start in a fraction of the time that compiling each of them takes. */
-let bundled: Promise<unknown> | null = null;
-const bundleWorker = () => {
-  bundled ??= build({
-    entryPoints: [path.join(import.meta.dirname, "worker-under-test.ts")],
-    outfile: bundle,
+const bundled = new Map<string, Promise<unknown>>();
+function bundleWorker(script: string): Promise<unknown> {
+  const made = bundled.get(script);
+  if (made !== undefined) return made;
+  const making = build({
+    entryPoints: [path.join(import.meta.dirname, `${script}.ts`)],
+    outfile: bundleOf(script),
     bundle: true,
     platform: "node",
     target: "node20",
@@ -41,8 +43,9 @@ const bundleWorker = () => {
       },
     ],
   });
-  return bundled;
-};
+  bundled.set(script, making);
+  return making;
+}
 
 export class WorkerUnderTest {
   readonly #child: ChildProcess;
@@ -50,9 +53,14 @@ export class WorkerUnderTest {
   readonly #started: Promise<void>;
   #said = "";
 
-  constructor(env: Readonly<Record<string, string>>) {
+  /** @param script file in this folder, without its ending; bundled already */
+  constructor(script: string, env: Readonly<Record<string, string>>) {
     // Without a channel and with an open stdin it lives until it is told, or killed.
-    const child = spawn(process.execPath, [bundle], { cwd: root, env: { ...cleanEnv(), ...env }, stdio: "pipe" });
+    const child = spawn(process.execPath, [bundleOf(script)], {
+      cwd: root,
+      env: { ...cleanEnv(), ...env },
+      stdio: "pipe",
+    });
     this.#child = child;
     this.#exited = once(child, "exit");
     this.#started = new Promise((resolve, reject) => {
@@ -102,6 +110,7 @@ export interface ChaosStack {
   readonly pool: Pool;
   readonly databaseUrl: string;
   readonly postgres: TestPostgres;
+  readonly redis: TestRedis | null;
   readonly gpu: ScriptedWorker;
   readonly workers: WorkerUnderTest[];
   startWorker(env?: Readonly<Record<string, string>>): Promise<WorkerUnderTest>;
@@ -112,9 +121,17 @@ export interface ChaosStack {
 }
 
 export async function startChaosStack(
-  options: ScriptedWorkerOptions & { readonly queue?: "postgres" | "redis"; readonly workers?: number } = {},
+  options: ScriptedWorkerOptions & {
+    readonly queue?: "postgres" | "redis";
+    readonly workers?: number;
+    /** Of the workers. Default: the real one that may be told where to end itself. */
+    readonly script?: string;
+    /** More of the workers' environment. */
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<ChaosStack> {
-  await bundleWorker();
+  const script = options.script ?? "worker-under-test";
+  await bundleWorker(script);
   const [postgres, database, gpu] = await Promise.all([
     startTestPostgres(),
     createTestDatabase({ max: 5 }),
@@ -124,12 +141,13 @@ export async function startChaosStack(
   const workers: WorkerUnderTest[] = [];
   const { pool } = database;
   const startWorker = async (env: Readonly<Record<string, string>> = {}) => {
-    const worker = new WorkerUnderTest({
+    const worker = new WorkerUnderTest(script, {
       ROLLDECK_DATABASE_URL: database.url,
       ROLLDECK_REDIS_URL: redis?.url ?? "",
       ROLLDECK_GPU_WORKER_URL: gpu.url,
       ROLLDECK_GPU_WORKER_KEY: gpu.apiKey,
       ROLLDECK_ROOT: root,
+      ...options.env,
       ...env,
     });
     workers.push(worker);
@@ -145,6 +163,7 @@ export async function startChaosStack(
     pool,
     databaseUrl: database.url,
     postgres,
+    redis,
     gpu,
     workers,
     startWorker,

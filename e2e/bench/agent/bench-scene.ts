@@ -25,8 +25,10 @@ export interface Scene {
 export interface SceneOptions {
   /** Rollouts that one worker process may work on at once. */
   readonly concurrency: number;
-  /** First prompts of the echo tasks, characters. */
-  readonly prompts: readonly number[];
+  /** First prompts of the echo tasks, characters. Default none. */
+  readonly prompts?: readonly number[];
+  /** Default: the worker of the echo tasks. */
+  readonly workerScript?: string;
   /** More of the worker's environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stops: (() => Promise<unknown>)[];
@@ -53,10 +55,15 @@ export async function startScene(folder: string, options: SceneOptions): Promise
     ROLLDECK_LOG_LEVEL: "warn",
     ROLLDECK_WORKER_CONCURRENCY: String(options.concurrency),
     ROLLDECK_WORKER_PORT: String(workerPort),
-    ROLLDECK_BENCH_PROMPTS: options.prompts.join(","),
+    ROLLDECK_BENCH_PROMPTS: (options.prompts ?? []).join(","),
     ...options.env,
   };
-  const worker = await startNamed("e2e/bench/agent/bench-worker.ts", env, (line) => line === "worker started", options);
+  const worker = await startNamed(
+    options.workerScript ?? "e2e/bench/agent/bench-worker.ts",
+    env,
+    (line) => line === "worker started",
+    options,
+  );
   progress("worker and server are up");
   return { pool, workerPid: worker.pid, workerPort, serverUrl: url, progress };
 }
@@ -113,15 +120,21 @@ export const order = ({ serverUrl }: Scene, of: { readonly turns: number; readon
 export const release = ({ serverUrl }: Scene) => fetch(`${serverUrl}/bench/release`, { method: "POST" });
 
 /** Until so many requests wait at a held turn. */
-export async function untilHeld({ serverUrl }: Scene, turn: number, count: number): Promise<void> {
-  await until(`turn ${turn} of all rollouts`, async () => {
+export async function untilHeld({ serverUrl, progress }: Scene, turn: number, count: number): Promise<void> {
+  let said = 0;
+  await until(`turn ${turn} of all rollouts`, limitMs, async () => {
     const held = z.record(z.string(), z.int()).parse(await (await fetch(`${serverUrl}/bench`)).json());
-    return held[String(turn)] === count;
+    const here = held[String(turn)] ?? 0;
+    if (here >= said + 500) {
+      progress(`${here} of ${count} rollouts wait at turn ${turn}`);
+      said = here;
+    }
+    return here === count;
   });
 }
 
-export async function untilCompleted({ pool }: Scene, runId: string): Promise<void> {
-  await until("the run's end", async () => {
+export async function untilCompleted({ pool }: Pick<Scene, "pool">, runId: string, withinMs = limitMs): Promise<void> {
+  await until("the run's end", withinMs, async () => {
     const { rows } = await pool.query("select status, reason from runs where id = $1", [runId]);
     const { status, reason } = rows[0] ?? {};
     if (status === "failed" || status === "stopped") throw new Error(`the run ended ${status}: ${reason}`);
@@ -129,10 +142,10 @@ export async function untilCompleted({ pool }: Scene, runId: string): Promise<vo
   });
 }
 
-async function until(what: string, look: () => Promise<boolean>): Promise<void> {
-  const endsAt = Date.now() + limitMs;
+async function until(what: string, withinMs: number, look: () => Promise<boolean>): Promise<void> {
+  const endsAt = Date.now() + withinMs;
   while (!(await look())) {
-    if (Date.now() > endsAt) throw new Error(`not within ${limitMs / 1000} s: ${what}`);
+    if (Date.now() > endsAt) throw new Error(`not within ${withinMs / 1000} s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -2,14 +2,23 @@
 export class Histogram {
   readonly #counts: ReadonlyMap<number, number>;
 
-  constructor(counts: ReadonlyMap<number, number>) {
+  /** Of all that was counted. */
+  readonly sum: number;
+
+  constructor(counts: ReadonlyMap<number, number>, sum: number) {
     this.#counts = counts;
+    this.sum = sum;
+  }
+
+  get mean(): number {
+    return this.sum / (this.#counts.get(Number.POSITIVE_INFINITY) ?? 0);
   }
 
   /** What came after an earlier reading. */
   since(earlier: Histogram): Histogram {
     return new Histogram(
       new Map([...this.#counts].map(([bound, n]) => [bound, n - (earlier.#counts.get(bound) ?? 0)])),
+      this.sum - earlier.sum,
     );
   }
 
@@ -38,5 +47,6 @@ export async function readHistogram(port: number, name: string): Promise<Histogr
   for (const [, bound, count] of text.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, "gm"))) {
     counts.set(bound === "+Inf" ? Number.POSITIVE_INFINITY : Number(bound), Number(count));
   }
-  return new Histogram(counts);
+  const sum = new RegExp(`^${name}_sum (\\S+)$`, "m").exec(text)?.[1];
+  return new Histogram(counts, Number(sum ?? 0));
 }

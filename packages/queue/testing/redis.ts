@@ -9,8 +9,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "./free-port.ts";
 import type { RestartableServer } from "./postgres.ts";
 
+export interface TestRedis extends RestartableServer {
+  /** Ends it at once, as a crash would; `start` brings it back on the same port. */
+  crash(): Promise<void>;
+}
+
 /** @throws when no `redis-server` is on the PATH: `apt-get install -y redis-server` brings it. */
-export async function startRedis(): Promise<RestartableServer> {
+export async function startRedis(): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), "rolldeck-queue-redis-"));
   const port = await freePort();
   let child: ChildProcess | undefined;
@@ -24,17 +29,19 @@ export async function startRedis(): Promise<RestartableServer> {
     await Promise.race([failed, answers(port)]);
     failed.catch(() => {});
   };
-  const stop = async (): Promise<void> => {
-    if (!child || child.exitCode !== null) return;
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
-    child.kill("SIGTERM");
+    child.kill(signal);
     await exited;
   };
+  const stop = (): Promise<void> => end("SIGTERM");
   await start();
   return {
     url: `redis://127.0.0.1:${port}`,
     start,
     stop,
+    crash: () => end("SIGKILL"),
     remove: async () => {
       await stop();
       await rm(folder, { recursive: true, force: true });

@@ -8,7 +8,7 @@ export interface KeptAliveOptions {
   /** A path in it is put before every request's. User and password in it become a Basic authorization. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Default 1024: every rollout in its model call holds a connection. */
+  /** Default 4096: every rollout in its model call holds a connection. */
   readonly maxConnections?: number;
 }
 export interface HttpRequest {
@@ -43,7 +43,7 @@ export class KeptAliveServer {
     this.shownUrl = url.origin + this.#prefix;
     this.#headers = { ...basicAuthorisation(url), ...options.headers };
     this.#pool = new Pool(url.origin, {
-      connections: options.maxConnections ?? 1024,
+      connections: options.maxConnections ?? 4096,
       pipelining: 1,
       keepAliveTimeout: 30_000,
       // Nagle is off in undici's connector; a request is one write.

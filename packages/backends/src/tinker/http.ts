@@ -20,7 +20,7 @@ import { type Answer, classify } from "./classify.ts";
 export interface HttpOptions {
   readonly url: string;
   readonly apiKey: string | null;
-  /** Default 1024: every rollout in its model call holds a connection. */
+  /** Default 4096: every rollout in its model call holds a connection. */
   readonly maxConnections?: number;
   /** First pause before a retry, milliseconds; doubles up to 30 s, with jitter. Default 100. */
   readonly backoffMs?: number;
