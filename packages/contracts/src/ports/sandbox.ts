@@ -4,9 +4,28 @@
  *
  * Errors tell three things apart. A command that fails is no error: its `ExecResult` says how it ended. A file that can't be read
  * or written is a SandboxFileError. Anything else is a BoundaryError("sandbox", code): `gone` (the sandbox is not there any more,
- * whatever was in it is lost), `unavailable` (the runtime does not answer; retryable), `no_image` (the image can't be had),
- * `refused` (this runtime can't honour the spec; never a weaker sandbox instead), `full` (no room; retryable).
+ * whatever was in it is lost), `unavailable` (the runtime does not answer; retryable), `no_image` (the image can't be had;
+ * retryable where its registry is only busy), `refused` (this runtime can't honour the spec; never a weaker sandbox instead),
+ * `full` (no room; retryable).
  */
+
+import { BoundaryError } from "../errors.ts";
+
+/**
+ * Failures of the task or of the server's set-up, not of the moment: the same sandbox asked for again ends the same way, whichever
+ * worker asks. Their message names what is missing (the image, the runtime) and what to do about it.
+ */
+const lastingFailures: readonly string[] = ["no_image", "refused"];
+
+/**
+ * Whether asking for the same sandbox again is useless: nothing was lost, it can't be had. A rollout that meets this is not tried
+ * again, and its reason is the error's message. An image that can't be pulled just now (`no_image`, retryable) is none of these.
+ */
+export const isLastingSandboxFailure = (error: unknown): error is BoundaryError =>
+  error instanceof BoundaryError &&
+  error.boundary === "sandbox" &&
+  lastingFailures.includes(error.code) &&
+  !error.retryable;
 
 /** Where the file system comes from. */
 export type ImageSource =
