@@ -26,6 +26,21 @@ test("what is not the agent's work does not cost its time", async () => {
   expect(limit.isOver()).toBe(true);
 });
 
+test("time that was not the agent's is given back, while it runs and while it stands still; what is over stays over", async () => {
+  const limit = timeLimit(1_000, never, now);
+  vi.advanceTimersByTime(900);
+  limit.giveBack(500);
+  vi.advanceTimersByTime(599);
+  expect(limit.isOver()).toBe(false);
+  await limit.without(async () => limit.giveBack(100));
+  vi.advanceTimersByTime(100);
+  expect(limit.isOver()).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(limit.isOver()).toBe(true);
+  limit.giveBack(10_000);
+  expect([limit.isOver(), limit.signal.aborted, vi.getTimerCount()]).toEqual([true, true, 0]);
+});
+
 test("a stage that is stopped is not a time that is over", () => {
   const stage = new AbortController();
   const limit = timeLimit(1_000, stage.signal, now);

@@ -6,6 +6,8 @@ export interface TimeLimit {
   isOver(): boolean;
   /** Work that is not the agent's: its time stands still meanwhile. */
   without<T>(work: () => Promise<T>): Promise<T>;
+  /** Time that turned out not to be the agent's is given back. @param ms milliseconds; one that is over stays over */
+  giveBack(ms: number): void;
   /** Lets the timer go. */
   end(): void;
 }
@@ -18,7 +20,13 @@ const longestTimerMs = 2 ** 31 - 1;
  */
 export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () => performance.now()): TimeLimit {
   if (leftMs === null) {
-    return { signal: outer, isOver: () => false, without: (work) => work(), end: () => undefined };
+    return {
+      signal: outer,
+      isOver: () => false,
+      without: (work) => work(),
+      giveBack: () => undefined,
+      end: () => undefined,
+    };
   }
   const controller = new AbortController();
   let left = Math.max(leftMs, 0);
@@ -26,16 +34,20 @@ export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () =>
   let startedAt = now();
   let timer: NodeJS.Timeout | null = null;
   let ended = false;
+  /** Does nothing where it stands still already. */
   const stop = (): void => {
-    if (timer !== null) clearTimeout(timer);
+    if (timer === null) return;
+    clearTimeout(timer);
     timer = null;
     left = Math.max(left - (now() - startedAt), 0);
   };
   const start = (): void => {
     startedAt = now();
-    if (ended) return;
+    if (ended || controller.signal.aborted) return;
     timer = setTimeout(
       () => {
+        timer = null;
+        left = 0;
         over = !outer.aborted;
         controller.abort(new Error("the agent's time is over"));
       },
@@ -53,6 +65,12 @@ export function timeLimit(leftMs: number | null, outer: AbortSignal, now = () =>
       } finally {
         start();
       }
+    },
+    giveBack: (ms) => {
+      const runs = timer !== null;
+      stop();
+      left += Math.max(ms, 0);
+      if (runs) start();
     },
     end: () => {
       ended = true;

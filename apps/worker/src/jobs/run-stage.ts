@@ -156,13 +156,15 @@ function rolloutPorts(
   // What tools keep for this rollout hangs on it.
   const rollout = {};
   const timeoutMs = claimed.config.agent.toolTimeoutMs;
-  const onWait = context.waits.of(claimed.runId);
   const sampler = new WaitingSampler({
     runId: claimed.runId,
     watch: (runId) => context.runs.get(runId),
-    samplerFor: ({ samplingSessionId, version }) =>
+    samplerFor: ({ samplingSessionId, version }, onWait) =>
       context.backends.of(claimed.config.backend).sampler({ samplingSessionId, policyVersion: version, onWait }),
     beforeTry: () => handBackIfAsked(context, claimed.runId),
+    onWait: context.waits.of(claimed.runId),
+    // Nobody's work: an agent has its time for its own.
+    onLost: (ms) => limit.giveBack(ms),
     maxAwayMs,
     pauseMs: 100,
     now: () => performance.now(),

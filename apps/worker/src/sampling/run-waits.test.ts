@@ -28,6 +28,14 @@ test("a crowd that waits is one sentence a minute for each run; short waits are 
   expect(notes.at(-1)).toBe("run-a: Sampling waits 5 s: HTTP 503");
 });
 
+test("short pauses in a long absence are told by the absence", () => {
+  const { made, notes, clock } = waits();
+  made.of("run-a")({ untilMs: clock.now + 1_600, reason: "connect ECONNREFUSED", awayMs: 900 });
+  expect(notes).toEqual([]);
+  made.of("run-a")({ untilMs: clock.now + 1_600, reason: "connect ECONNREFUSED", awayMs: 31_000 });
+  expect(notes).toEqual(["run-a: The model has been away for 31 s: connect ECONNREFUSED"]);
+});
+
 test("a note that can't be written is reported, and nothing else", async () => {
   const errors: unknown[] = [];
   const made = new RunWaits({

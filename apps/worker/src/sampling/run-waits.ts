@@ -6,6 +6,8 @@ export interface Wait {
   /** Wall clock, milliseconds. */
   readonly untilMs: number;
   readonly reason: string;
+  /** How long the model has been away already, milliseconds; absent where it is not. */
+  readonly awayMs?: number;
 }
 export interface RunWaitsOptions {
   /** Hears of every wait. */
@@ -36,11 +38,11 @@ export class RunWaits {
     return (wait) => this.#hear(runId, wait);
   }
 
-  #hear(runId: string, { untilMs, reason }: Wait): void {
+  #hear(runId: string, { untilMs, reason, awayMs = 0 }: Wait): void {
     const { now, minMs = 2_000, everyMs = 60_000, count, note, onError } = this.#options;
     const at = now();
     count(Math.max(0, untilMs - at));
-    if (untilMs - at < minMs) return;
+    if (Math.max(untilMs - at, awayMs) < minMs) return;
     const said = this.#saidAt.get(runId);
     if (said !== undefined && at - said < everyMs) return;
     this.#saidAt.delete(runId);
@@ -49,7 +51,10 @@ export class RunWaits {
       if (this.#saidAt.size <= maxRuns) break;
       this.#saidAt.delete(oldest);
     }
-    const seconds = Math.ceil((untilMs - at) / 1_000);
-    note(runId, `Sampling waits ${seconds} s: ${reason}`.slice(0, 900)).catch(onError);
+    const words =
+      awayMs > 0
+        ? `The model has been away for ${Math.round(awayMs / 1_000)} s`
+        : `Sampling waits ${Math.ceil((untilMs - at) / 1_000)} s`;
+    note(runId, `${words}: ${reason}`.slice(0, 900)).catch(onError);
   }
 }

@@ -3,6 +3,7 @@ import { fixedPrompt, type SampleRequest, type SampleResult } from "@rolldeck/co
 import { describe, expect, test } from "vitest";
 import type { Serving, WatchedRun } from "../run-watch.ts";
 import { StageAbort } from "../stage-abort.ts";
+import type { Wait } from "./run-waits.ts";
 import { WaitingSampler } from "./waiting-sampler.ts";
 
 const request: SampleRequest = {
@@ -21,6 +22,8 @@ const at = (version: number): Serving => ({ version, samplingSessionId: `s${vers
 const away = (code = "unreachable", retryable = true) => new BoundaryError("model-server", code, code, { retryable });
 
 function sampler(options: {
+  /** Waits inside each try, milliseconds. */
+  heldUpMs?: number;
   serving: (Serving | null | Error)[];
   answer: (serving: Serving) => SampleResult | Error;
   beforeTry?: () => void;
@@ -28,6 +31,8 @@ function sampler(options: {
 }) {
   const clock = { now: 0 };
   const asked: string[] = [];
+  const lost: number[] = [];
+  const waits: Wait[] = [];
   const made = new WaitingSampler({
     runId: "run",
     watch: async (): Promise<WatchedRun> => {
@@ -36,9 +41,12 @@ function sampler(options: {
       if (next instanceof Error) throw next;
       return { runId: "run", status: "running", serving: next ?? null };
     },
-    samplerFor: (serving) => ({
+    samplerFor: (serving, onWait) => ({
       sample: async () => {
         asked.push(serving.samplingSessionId);
+        const heldUpMs = options.heldUpMs ?? 0;
+        if (heldUpMs > 0) onWait({ untilMs: clock.now + heldUpMs, reason: "HTTP 429" });
+        clock.now += heldUpMs;
         const answer = options.answer(serving);
         if (answer instanceof Error) throw answer;
         return answer;
@@ -48,8 +56,11 @@ function sampler(options: {
     maxAwayMs: options.maxAwayMs ?? 60_000,
     pauseMs: 1,
     now: () => clock.now,
+    wallNow: () => clock.now,
+    onLost: (ms) => lost.push(ms),
+    onWait: (wait) => waits.push(wait),
   });
-  return { made, asked };
+  return { made, asked, lost, waits };
 }
 const signal = () => new AbortController().signal;
 
@@ -106,6 +117,20 @@ describe("a model that is away", () => {
       expect(asked).toHaveLength(1);
     },
   );
+});
+
+test("what went to the server's absence is told once each: failed tries, pauses, and waits inside a try", async () => {
+  let calls = 0;
+  const { made, lost, waits } = sampler({
+    serving: [at(1)],
+    heldUpMs: 3_000,
+    answer: () => (++calls === 1 ? away() : result),
+  });
+  await made.sample(request, signal());
+  // Held up inside the try that fails, the rest of that try, the pause after it, held up inside the one that succeeds.
+  expect(lost).toEqual([3_000, 1_000, 1, 3_000]);
+  expect(waits.map(({ reason }) => reason)).toEqual(["HTTP 429", "unreachable", "HTTP 429"]);
+  expect(waits[1]?.awayMs).toBe(4_000);
 });
 
 test("an abort ends the wait with the abort's own reason", async () => {

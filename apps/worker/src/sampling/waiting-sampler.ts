@@ -6,18 +6,26 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SampleRequest, SampleResult, Sampler } from "@rolldeck/contracts/ports/sampler";
 import type { Serving, WatchedRun } from "../run-watch.ts";
 import { sleep } from "../wait-for.ts";
+import type { Wait } from "./run-waits.ts";
 
 export interface WaitingSamplerOptions {
   readonly runId: string;
   /** The run as of now, at most half a second old. */
   watch(runId: string): Promise<WatchedRun | null>;
-  samplerFor(serving: Serving): Sampler;
+  /** `onWait` hears when the sampler itself holds a sample up. */
+  samplerFor(serving: Serving, onWait: (wait: Wait) => void): Sampler;
+  /** Hears of every wait. */
+  readonly onWait?: (wait: Wait) => void;
+  /** Hears of time that went to the server's absence, milliseconds: waits as they begin, tries that failed once they have. */
+  readonly onLost?: (ms: number) => void;
   /** Called before each try; throws when the worker is to stop at a turn boundary. */
   beforeTry(): void;
   /** How long the model may be away before the rollout gives up, milliseconds. */
   readonly maxAwayMs: number;
   readonly pauseMs: number;
   now(): number;
+  /** Milliseconds of the wall clock. Default: this process's. */
+  wallNow?(): number;
 }
 
 /** The session or model is not there (any more): another version may serve in a moment. */
@@ -50,20 +58,36 @@ export class WaitingSampler implements Sampler {
       const waitMs = Math.max(outcome.retryAfterMs ?? 0, pauseMs);
       // A time that the server forbids beyond the limit is known to be too long now already.
       if (awayMs + waitMs >= this.#options.maxAwayMs && waitMs > pauseMs) throw outcome;
+      this.#options.onLost?.(waitMs);
+      this.#options.onWait?.({ untilMs: this.#wallNow() + waitMs, reason: outcome.message, awayMs });
       await sleep(waitMs, signal);
     }
   }
 
+  #wallNow(): number {
+    return this.#options.wallNow?.() ?? Date.now();
+  }
+
   /** The sample, or the failure that waiting may cure: the model is away, or the database that says where it is. */
   async #try(request: SampleRequest, signal: AbortSignal): Promise<SampleResult | BoundaryError> {
+    const { now, onLost, onWait, samplerFor } = this.#options;
+    const startedAt = now();
+    let told = 0;
+    const onHeldUp = (wait: Wait) => {
+      const ms = Math.max(0, wait.untilMs - this.#wallNow());
+      told += ms;
+      onLost?.(ms);
+      onWait?.(wait);
+    };
     try {
       signal.throwIfAborted();
       const serving = (await this.#watch())?.serving ?? null;
       if (serving === null) return noVersion();
-      const result = await this.#options.samplerFor(serving).sample(request, signal);
+      const result = await samplerFor(serving, onHeldUp).sample(request, signal);
       return { ...result, policyVersion: serving.version };
     } catch (error) {
       signal.throwIfAborted();
+      onLost?.(Math.max(0, now() - startedAt - told));
       if (error instanceof BoundaryError && curable(error)) return error;
       throw error;
     }
