@@ -1,5 +1,6 @@
 /** Evaluation runs over servers that only sample, on real parts: no GPU worker takes part, and keys stay where they belong. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -15,6 +16,7 @@ import type { RunConfigInput } from "@rolldeck/contracts/run-config";
 import { requestBatch } from "@rolldeck/db/driven/batch-requests";
 import { readFinishedRollouts } from "@rolldeck/db/driven/finished-rollouts";
 import { renewTrainerLease } from "@rolldeck/db/driven/trainer-lease";
+import { readRun } from "@rolldeck/db/reads/read-run";
 import { wakeRun } from "@rolldeck/db/runs/wake";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
@@ -174,4 +176,46 @@ test("waiting for a server shows on the run's page", async () => {
   expect(await completed(made, runId)).toEqual(["completed", "the evaluation is done"]);
   const notes = (await made.events(runId)).filter(({ type }) => type === "note");
   expect(notes.map((note) => JSON.stringify(note)).filter((note) => note.includes("slow down"))).toHaveLength(1);
+});
+
+/** Of a server that was there a moment ago. */
+async function closedAddress(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new TypeError("no port");
+  return `http://127.0.0.1:${address.port}/v1`;
+}
+
+test("a server that nobody answers for is named with its cause in the log and on the page, and waited for only so long", async () => {
+  const address = await closedAddress();
+  const listed = { name: "engines", kind: "openai-chat", urls: [address], model: "m" };
+  const made = await start([listed]);
+  const byName = { name: "openai-chat", server: "engines", awayMinutes: 0.1 };
+  const byAddress = { name: "openai-completions", endpoint: address, awayMinutes: 0.1 };
+  const [first, second] = await Promise.all([
+    made.launch(evaluate({ backend: byName })),
+    made.launch(evaluate({ backend: byAddress })),
+  ]);
+  const waitingFor = await made.until("it is on the page", async () => {
+    const { waitingFor: words, boot } = await readRun(made.database.pool, second);
+    return words !== null && boot !== null ? { ...words, boot: boot.message } : null;
+  });
+  expect(waitingFor).toMatchObject({ address, reason: "connection refused", limitMinutes: 0.1 });
+  expect(waitingFor.boot).toContain(`${address}: connection refused`);
+  expect(waitingFor.tries).toBeGreaterThan(0);
+  expect(Date.now() - Date.parse(waitingFor.since)).toBeLessThan(60_000);
+  for (const runId of [first, second]) {
+    const [status, reason] = await completed(made, runId);
+    expect(status).toBe("failed");
+    expect(reason).toMatch(
+      /^backend\.(server|endpoint): http:.* has not answered for 0\.1 min \(\d+ tries\): connection refused$/,
+    );
+    expect(reason).toContain(address);
+    const said = (await made.events(runId)).flatMap((body) => (body.type === "boot-progress" ? [body.message] : []));
+    expect(said[0]).toMatch(/^waiting for http:.*: connection refused, since \d\d:\d\d:\d\d UTC, try 1$/);
+    expect(said[0]).toContain(address);
+    expect((await readRun(made.database.pool, runId)).waitingFor).toBeNull();
+  }
 });

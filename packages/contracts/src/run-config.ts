@@ -65,6 +65,15 @@ export const BackendConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Name in the operator's list of endpoints, instead of an address; null = none"),
+  awayMinutes: z
+    .number()
+    .positive()
+    .max(10_080)
+    .nullable()
+    .default(null)
+    .describe(
+      "Minutes without an answer after which the run fails, of a server by address or name; null = 5 before its first answer, 60 later",
+    ),
 });
 
 export const TaskSetConfig = z.strictObject({

@@ -14,6 +14,9 @@ const GpuWorkerBoot = z.object({
 });
 export type GpuWorkerBoot = z.infer<typeof GpuWorkerBoot>;
 
+/** Unit of `done` in the boot of a server that does not answer. */
+export const triesUnit = "tries";
+
 export interface GpuWorkerReport {
   /** `supervisedGpuWorker`, the address of a backend that someone else runs, or `server:` and its name in the operator's list. */
   readonly name: string;
@@ -67,15 +70,18 @@ const Row = z.object({
   device: z.string().nullable(),
   bootId: z.string().nullable(),
   lastSeenAtMs: z.number().nullable(),
+  /** Milliseconds since it was written. */
+  ageMs: z.number(),
 });
 
 export async function readGpuWorker(
   pool: pg.Pool,
   name: string,
-): Promise<(GpuWorkerReport & { readonly lastSeenAtMs: number | null }) | null> {
+): Promise<(GpuWorkerReport & { readonly lastSeenAtMs: number | null; readonly ageMs: number }) | null> {
   const { rows } = await pool.query(
     `select name, url, state, boot, device, boot_id as "bootId",
-       (extract(epoch from last_seen_at) * 1000)::float8 as "lastSeenAtMs" from gpu_workers where name = $1`,
+       (extract(epoch from last_seen_at) * 1000)::float8 as "lastSeenAtMs",
+       (extract(epoch from now() - updated_at) * 1000)::float8 as "ageMs" from gpu_workers where name = $1`,
     [name],
   );
   return rows.length === 0 ? null : Row.parse(rows[0]);

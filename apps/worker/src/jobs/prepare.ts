@@ -47,7 +47,8 @@ async function prepareModel(context: WorkerContext, claimed: ClaimedPrepare, sig
   const boot = BootProgress.of(context.pool, runId);
   const seat = trainerSeat(context.pool, { kind: "prepare", runId, claim }, signal);
   for (;;) {
-    const info = await waitForModelServer(context, config.backend, boot, signal);
+    const served = claimed.servingVersion !== null;
+    const info = await waitForModelServer(context, { backend: config.backend, boot, served, signal });
     try {
       await prepareOn({ context, claimed, info, boot, seat, signal });
       return;

@@ -69,6 +69,17 @@ export const RunDetail = RunSummary.extend({
       elapsedMs: z.number(),
     })
     .nullable(),
+  /** A model server that someone else runs and that does not answer: what the run waits for now; null = for none. */
+  waitingFor: z
+    .object({
+      address: z.string(),
+      reason: z.string(),
+      since: z.string(),
+      tries: z.int(),
+      /** After which the run fails. */
+      limitMinutes: z.number(),
+    })
+    .nullable(),
   servingVersion: z.int().nullable(),
   counts: z.object({
     /** Rollouts of open steps by stage and state. */

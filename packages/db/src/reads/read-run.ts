@@ -4,7 +4,8 @@ import { NotFoundError } from "@rolldeck/contracts/errors";
 import { BootPhase } from "@rolldeck/contracts/events";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
-import { gpuWorkerName } from "../gpu-workers.ts";
+import { gpuWorkerName, triesUnit } from "../gpu-workers.ts";
+import { readAbsence } from "./read-absence.ts";
 import { iso, type Queryable, readRow, readRows } from "./rows.ts";
 import { readSummaries } from "./run-summary.ts";
 
@@ -31,6 +32,7 @@ export async function readRun(db: Queryable, runId: string): Promise<RunDetail> 
     ...summary,
     ...head,
     boot: await bootOf(db, summary, head),
+    waitingFor: await readAbsence(db, summary, head),
     counts: {
       byStage: await readCounts(db, runId),
       settled: await count(
@@ -123,7 +125,7 @@ async function bootOf(db: Queryable, run: RunSummary, head: z.output<typeof Head
   const row = await readRow(
     db,
     GpuWorkerRow,
-    `select "state", "boot", extract(epoch from now() - "updated_at")::float8 as "ageS"
+    `select "state", "boot", "url", extract(epoch from now() - "updated_at")::float8 as "ageS"
      from "gpu_workers" where "name" = $1 and "state" <> 'ready'`,
     [gpuWorkerName(head.config.backend)],
   );
@@ -141,6 +143,7 @@ const GpuWorkerRow = z.object({
       elapsedMs: z.number().nullish(),
     })
     .nullable(),
+  url: z.string().nullable(),
   ageS: z.number(),
 });
 
@@ -152,10 +155,11 @@ const gpuWorkerMessages = {
   failed: "The GPU worker could not be started",
 };
 
-function gpuWorkerBoot({ state, boot, ageS }: z.output<typeof GpuWorkerRow>): Boot {
+function gpuWorkerBoot({ state, boot, url, ageS }: z.output<typeof GpuWorkerRow>): Boot {
+  const said = boot?.unit === triesUnit ? `Waiting for ${url ?? "the model server"}: ${boot.message}` : boot?.message;
   return {
     phase: BootPhase.enum[state === "installing" ? "environment" : "model-server"],
-    message: boot?.message || gpuWorkerMessages[state],
+    message: said || gpuWorkerMessages[state],
     done: boot?.done ?? null,
     total: boot?.total ?? null,
     unit: boot?.unit ?? null,

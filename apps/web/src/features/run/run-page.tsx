@@ -22,6 +22,7 @@ import { SandboxesTab, useSandboxCounts } from "./sandboxes-tab.tsx";
 import { TimelineTab } from "./timeline-tab.tsx";
 import { useAdjacentRun } from "./use-adjacent-run.ts";
 import { useRunFeed } from "./use-run-feed.ts";
+import { WaitingBanner } from "./waiting-banner.tsx";
 
 const tabs = ["overview", "rollouts", "timeline", "log", "config", "checkpoints", "evaluation", "sandboxes"] as const;
 type Tab = (typeof tabs)[number];
@@ -41,7 +42,13 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
   const router = useRouter();
   const [frozen, setFrozen] = useState(false);
   const [asked, setTab] = useQueryState("tab", parseAsStringLiteral(tabs));
-  const detail = useQuery(trpc.runs.get.queryOptions({ runId }, { enabled: !frozen, refetchInterval: 15_000 }));
+  const detail = useQuery(
+    trpc.runs.get.queryOptions(
+      { runId },
+      // An absence brings no events: it is asked for.
+      { enabled: !frozen, refetchInterval: ({ state }) => (state.data?.waitingFor ? 5_000 : 15_000) },
+    ),
+  );
   const run = detail.data;
   // An evaluation run has no training to chart: its scores come first.
   const tab = asked ?? (run?.kind === "evaluate" ? "evaluation" : "overview");
@@ -101,6 +108,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
       <div className="shrink-0 overflow-x-auto border-b border-g3 px-4">
         <Tabs items={items} value={tab} onChange={(next) => void setTab(next)} label="Run" />
       </div>
+      <WaitingBanner run={run} />
       {detail.error && (
         <div className="px-4 pt-3">
           <ErrorBanner error={detail.error} doing="refresh this run" onRetry={() => void detail.refetch()} />
