@@ -1,4 +1,5 @@
 /** The only file that constructs adapters: database, queue, sockets, proxy. Everything else gets them as arguments. */
+import { existsSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
@@ -29,6 +30,7 @@ import { createCatalogue } from "./services/catalogue.ts";
 import { createDrivenServices } from "./services/driven-services.ts";
 import { createRolloutServices } from "./services/rollout-services.ts";
 import { createRunServices } from "./services/run-services.ts";
+import { sandboxFacts } from "./services/sandbox-issues.ts";
 import { createSandboxServices } from "./services/sandbox-services.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
@@ -197,7 +199,7 @@ function createServices(parts: {
       wake,
       catalogue: catalogue.forCheck,
       tasks: opened,
-      hasJudge: settings.hasJudge,
+      facts: { hasJudge: settings.hasJudge, sandboxes: sandboxFacts(settings.sandboxes, existsSync) },
       waitForEvents: sockets.waitForEvents,
     }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),

@@ -20,7 +20,7 @@ import type { CheckCatalogue } from "./catalogue-issues.ts";
 import { checkConfig } from "./check-config.ts";
 import { evaluationReport } from "./evaluation-report.ts";
 import { withOtherRuns } from "./other-run-issues.ts";
-import { withOpenedTasks } from "./task-set-issues.ts";
+import { type ServerFacts, withOpenedTasks } from "./task-set-issues.ts";
 
 export interface RunServiceOptions {
   readonly pool: Pool;
@@ -28,16 +28,15 @@ export interface RunServiceOptions {
   readonly wake: (runId: string) => Promise<void>;
   readonly catalogue: () => Promise<CheckCatalogue>;
   readonly tasks: Pick<OpenedTasks, "of">;
-  /** Whether verifiers that ask a judge have one. */
-  readonly hasJudge: boolean;
+  readonly facts: ServerFacts;
   /** Resolves when the run has an event after `after`, or the time is over. */
   readonly waitForEvents: (runId: string, after: number, waitMs: number) => Promise<void>;
 }
 
 export function createRunServices(options: RunServiceOptions): RunServices {
-  const { pool, wake, catalogue, tasks, hasJudge, waitForEvents } = options;
+  const { pool, wake, catalogue, tasks, facts, waitForEvents } = options;
   const checked = async (config: unknown) => {
-    const check = await withOpenedTasks(checkConfig(config, await catalogue()), tasks, hasJudge);
+    const check = await withOpenedTasks(checkConfig(config, await catalogue()), tasks, facts);
     return withOtherRuns(check, pool);
   };
   return {

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
 import { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import { tasks } from "@rolldeck/tasks/registry";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCatalogue } from "./catalogue.ts";
 import { checkConfig } from "./check-config.ts";
+import { sandboxFacts } from "./sandbox-issues.ts";
 import { withOpenedTasks } from "./task-set-issues.ts";
 
 const models = new URL("../../../../infra/models", import.meta.url).pathname;
@@ -21,7 +23,8 @@ const opened = new OpenedTasks({ tasks, dataRoots: [home] });
 const check = async (set: object, more: object = {}, hasJudge = false) => {
   const catalogue = await createCatalogue({ models: [models], templates: [] }).forCheck();
   const config = { taskSets: [{ name: "key-chain" }, set], agent: { maxContextTokens: 8192 }, ...more };
-  return withOpenedTasks(checkConfig(config, catalogue), opened, hasJudge);
+  const sandboxes = sandboxFacts(parseSandboxSettings({}, home), () => true);
+  return withOpenedTasks(checkConfig(config, catalogue), opened, { hasJudge, sandboxes });
 };
 
 describe("a config's task sets, opened before launch", () => {

@@ -4,28 +4,46 @@ import { InputError } from "@rolldeck/contracts/errors";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { z } from "zod";
+import { type SandboxFacts, sandboxIssue, sandboxWarning } from "./sandbox-issues.ts";
 
 type Issue = z.output<typeof ConfigIssue>;
 type Opener = Pick<OpenedTasks, "of">;
 
+/** What the server knows of itself beyond its catalogue. */
+export interface ServerFacts {
+  /** Whether verifiers that ask a judge have one. */
+  readonly hasJudge: boolean;
+  readonly sandboxes: SandboxFacts;
+}
+
 /**
- * A check that passed so far, with its task sets opened: their issues fail it, an empty split it needs does too.
- * @param hasJudge whether verifiers that ask a judge have one
+ * A check that passed so far, with its task sets opened: their issues fail it, an empty split it needs or a sandbox that can't be
+ * had does too.
  */
-export async function withOpenedTasks(check: ConfigCheck, tasks: Opener, hasJudge: boolean): Promise<ConfigCheck> {
+export async function withOpenedTasks(check: ConfigCheck, tasks: Opener, server: ServerFacts): Promise<ConfigCheck> {
   if (check.config === null) return check;
   const issues: Issue[] = [];
-  for (const taskSet of check.config.taskSets.keys())
-    issues.push(...(await taskSetIssues(check.config, taskSet, { tasks, hasJudge })));
-  return issues.length === 0 ? check : { ...check, ok: false, config: null, issues, estimate: null };
+  const warnings: Issue[] = [];
+  for (const taskSet of check.config.taskSets.keys()) {
+    const found = await taskSetIssues(check.config, taskSet, { tasks, server });
+    // Task sets that share a sandbox's setting are told of it once.
+    issues.push(...found.issues.filter((issue) => !issues.some(({ path }) => path === issue.path)));
+    warnings.push(...found.warnings.filter((issue) => !warnings.some(({ path }) => path === issue.path)));
+  }
+  const told = { ...check, warnings: [...check.warnings, ...warnings] };
+  return issues.length === 0 ? told : { ...told, ok: false, config: null, issues, estimate: null };
 }
 
 interface Scene {
   readonly tasks: Opener;
-  readonly hasJudge: boolean;
+  readonly server: ServerFacts;
+}
+interface Found {
+  readonly issues: readonly Issue[];
+  readonly warnings: readonly Issue[];
 }
 
-async function taskSetIssues(config: RunConfig, taskSet: number, { tasks, hasJudge }: Scene): Promise<Issue[]> {
+async function taskSetIssues(config: RunConfig, taskSet: number, { tasks, server }: Scene): Promise<Found> {
   try {
     const task = await tasks.of(config, taskSet);
     const empty = (split: "train" | "evaluate", message: string): Issue[] =>
@@ -33,16 +51,23 @@ async function taskSetIssues(config: RunConfig, taskSet: number, { tasks, hasJud
         ? [{ path: `taskSets[${taskSet}].dataset`, message, fix: "name a data set that has some" }]
         : [];
     const { asksJudge } = task;
-    return [
-      ...(asksJudge === undefined || hasJudge ? [] : [noJudge(`taskSets[${taskSet}].${asksJudge}`)]),
+    const issues = [
+      ...(asksJudge === undefined || server.hasJudge ? [] : [noJudge(`taskSets[${taskSet}].${asksJudge}`)]),
       ...(config.kind === "train" ? empty("train", "there are no training rows") : []),
       ...(config.evaluation.samples > 0 ? empty("evaluate", "there are no held-out rows for evaluation.samples") : []),
+      ...list(sandboxIssue(task, taskSet, config, server.sandboxes)),
     ];
+    return { issues, warnings: list(sandboxWarning(task, config, server.sandboxes)) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    return error.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? null }));
+    return {
+      issues: error.issues.map(({ path, message, fix }) => ({ path, message, fix: fix ?? null })),
+      warnings: [],
+    };
   }
 }
+
+const list = (issue: Issue | null): Issue[] => (issue === null ? [] : [issue]);
 
 const noJudge = (path: string): Issue => ({
   path,
