@@ -6,6 +6,7 @@ import type { Ending } from "@rolldeck/contracts/endings";
 import { type Boundary, BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import type { StageJob } from "@rolldeck/contracts/jobs";
 import type { Stage } from "@rolldeck/contracts/lifecycle";
+import { isLastingSandboxFailure } from "@rolldeck/contracts/ports/sandbox";
 import { type ClaimedStage, claimStage } from "@rolldeck/db/hot/claim-stage";
 import type { EdgeEntry } from "@rolldeck/db/hot/entries";
 import { abortOf, StageAbort } from "./stage-abort.ts";
@@ -81,13 +82,27 @@ function moveAfter(
   return failedMove(claimed.stage, cause);
 }
 
-/** A failure is never a reward: it is counted on the rollout and the planner decides what follows. */
+/**
+ * A failure is never a reward: it is counted on the rollout and the planner decides what follows. A sandbox that can't be had at all
+ * leaves nothing to decide: no worker, no other attempt and no other grading would get it.
+ */
 export function failedMove(stage: Stage, error: unknown): EdgeMove {
+  if (isLastingSandboxFailure(error)) return refusedMove(error);
   const boundary = error instanceof BoundaryError ? error.boundary : "infrastructure";
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, 480);
   if (stage === "evaluate") return { move: "release", reason, failure: "evaluate" };
   return { move: "release", reason, failure: "infrastructure", ending: endingOf[boundary] };
 }
+
+const refusedMove = ({ message }: BoundaryError): EdgeMove => ({
+  move: "settle",
+  outcome: "failed",
+  ending: "sandbox_refused",
+  reason: message.slice(0, 480),
+  reward: null,
+  rewardParts: {},
+  success: null,
+});
 
 /**
  * Tried again while the database is away: if an earlier try was committed after all, the claim is spent and the next one

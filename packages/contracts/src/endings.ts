@@ -47,6 +47,16 @@ export const endings = {
     retry: "attempt",
     boundary: "sandbox",
   },
+  // Not lost: it can't be had, however often it is asked for. Whoever finds that out settles the rollout.
+  sandbox_refused: {
+    label: "no sandbox",
+    kind: "failed",
+    graded: false,
+    inBaseline: false,
+    trained: false,
+    retry: "none",
+    boundary: "sandbox",
+  },
   model_server: {
     label: "model server failed",
     kind: "failed",

@@ -6,7 +6,13 @@
 import { randomBytes } from "node:crypto";
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
 import type { SandboxPurpose } from "@rolldeck/contracts/events";
-import { type Sandbox, type SandboxRuntime, sandboxId, type TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
+import {
+  isLastingSandboxFailure,
+  type Sandbox,
+  type SandboxRuntime,
+  sandboxId,
+  type TaskSandbox,
+} from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
@@ -86,8 +92,9 @@ export class RolloutSandboxes {
       await sandboxOpened(pool, claimOf(of), { id, phases });
       return { sandbox, log, runtime };
     } catch (error) {
-      await this.close(runtime, id, { reason: wordsOf(error), phases });
-      throw error;
+      const told = withImage(error, row.image);
+      await this.close(runtime, id, { reason: wordsOf(told), phases });
+      throw told;
     }
   }
 
@@ -131,6 +138,12 @@ export class RolloutSandboxes {
 }
 
 const claimOf = ({ runId, rolloutId, attempt, claim }: StageOfRollout) => ({ runId, rolloutId, attempt, claim });
+
+/** People have to know which image can't be had: a reason without it gets its name. */
+function withImage(error: unknown, image: string | null): unknown {
+  if (image === null || !isLastingSandboxFailure(error) || error.message.includes(image)) return error;
+  return new BoundaryError("sandbox", error.code, `${image}: ${error.message}`, { cause: error });
+}
 
 const wordsOf = (error: unknown): string =>
   error instanceof FencedError

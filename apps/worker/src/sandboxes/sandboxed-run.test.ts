@@ -7,6 +7,7 @@ import { noResources } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { RunConfigInput } from "@rolldeck/contracts/run-config";
 import { readEvidence } from "@rolldeck/db/artifacts";
+import { readRun } from "@rolldeck/db/reads/read-run";
 import { ProcessRuntime } from "@rolldeck/sandbox/process/process-runtime";
 import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
 import { bash } from "@rolldeck/tools/bash/bash";
@@ -285,6 +286,41 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
       async () => (await kept()).length === 0 && (await runtime.list(signal)).length === 0,
     );
   });
+
+  test.each(["agents'", "grading"])(
+    "%s sandboxes that can't be had at all are asked for once, and the page says so once",
+    async (whose) => {
+      const image = { kind: "name", name: "registry.example/none:1" } as const;
+      const wanted = { ...place, image };
+      const change: Partial<Task> =
+        whose === "grading"
+          ? {
+              verify: async (_instance, _rollout, { sandboxes }) => {
+                await sandboxes?.open(wanted);
+                return { reward: 1, success: true, parts: {}, notes: null };
+              },
+            }
+          : { sandboxFor: () => wanted };
+      rig = await start(doubled(change));
+      const runId = await rig.launch(config());
+      expect(await rig.untilStatus(runId, "completed", "failed")).toBe("failed");
+      const settled = await rows(
+        "select outcome, ending, attempt, reward, reason, evaluate_failures from rollouts where run_id = $1",
+        runId,
+      );
+      expect(settled.length).toBeGreaterThan(0);
+      for (const row of settled) {
+        expect(row).toMatchObject({ outcome: "failed", ending: "sandbox_refused", attempt: 1, reward: null });
+        expect(row.evaluate_failures).toBe(0);
+        expect(row.reason).toContain(image.name);
+      }
+      const { sandboxRefusal } = await readRun(rig.database.pool, runId);
+      expect(sandboxRefusal).toMatchObject({ purpose: "train", rollouts: 2, alike: 2 });
+      expect(sandboxRefusal?.reason).toContain(image.name);
+      expect(await rig.value("select sum(used)::int from pools")).toBe(0);
+      expect(await runtime.list(signal)).toEqual([]);
+    },
+  );
 
   test("a run whose sandboxes can't be opened here says so before anything starts", async () => {
     rig = await startRig({ parts: { tasks: { doubled: doubled() }, tools: { bash, finish } } });

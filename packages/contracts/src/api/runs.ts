@@ -80,6 +80,17 @@ export const RunDetail = RunSummary.extend({
       limitMinutes: z.number(),
     })
     .nullable(),
+  /** The newest step of which no rollout could have its sandbox, and why; null = there is none among the last. */
+  sandboxRefusal: z
+    .object({
+      step: z.int(),
+      purpose: z.enum(["train", "evaluate"]),
+      rollouts: z.int(),
+      reason: z.string(),
+      /** Rollouts with that reason. */
+      alike: z.int(),
+    })
+    .nullable(),
   servingVersion: z.int().nullable(),
   counts: z.object({
     /** Rollouts of open steps by stage and state. */

@@ -6,6 +6,7 @@ import { RunConfig } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
 import { gpuWorkerName, triesUnit } from "../gpu-workers.ts";
 import { readAbsence } from "./read-absence.ts";
+import { readSandboxRefusal } from "./read-sandbox-refusal.ts";
 import { iso, type Queryable, readRow, readRows } from "./rows.ts";
 import { readSummaries } from "./run-summary.ts";
 
@@ -33,6 +34,7 @@ export async function readRun(db: Queryable, runId: string): Promise<RunDetail> 
     ...head,
     boot: await bootOf(db, summary, head),
     waitingFor: await readAbsence(db, summary, head),
+    sandboxRefusal: await readSandboxRefusal(db, runId),
     counts: {
       byStage: await readCounts(db, runId),
       settled: await count(

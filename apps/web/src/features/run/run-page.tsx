@@ -16,6 +16,7 @@ import { CheckpointsTab } from "./checkpoints-tab.tsx";
 import { ConfigTab } from "./config-tab.tsx";
 import { LogTab } from "./log-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
+import { RefusalBanner } from "./refusal-banner.tsx";
 import { RolloutsTab } from "./rollouts-tab.tsx";
 import { RunHeader } from "./run-header.tsx";
 import { SandboxesTab, useSandboxCounts } from "./sandboxes-tab.tsx";
@@ -109,6 +110,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
         <Tabs items={items} value={tab} onChange={(next) => void setTab(next)} label="Run" />
       </div>
       <WaitingBanner run={run} />
+      <RefusalBanner run={run} />
       {detail.error && (
         <div className="px-4 pt-3">
           <ErrorBanner error={detail.error} doing="refresh this run" onRetry={() => void detail.refetch()} />
