@@ -1,31 +1,24 @@
-/** Sandboxes: where they stand, and how long one stays. Rows are written here; the workers' sweep does what they say. */
-import type { SandboxInfo } from "@rolldeck/contracts/api/sandboxes";
+/** Sandboxes: where they stand, and how long one stays. Rows are written here, with who asked; the workers' sweep does what they say. */
 import { ConflictError } from "@rolldeck/contracts/errors";
-import { keepSandbox, letKeptSandboxGo } from "@rolldeck/db/hot/sandboxes";
+import { keepSandbox, letKeptSandboxGo, noRoomWords } from "@rolldeck/db/hot/kept-sandboxes";
 import { readRolloutSandboxes, readRunSandboxes, readSandbox } from "@rolldeck/db/reads/read-sandboxes";
-import { noteOnRun } from "@rolldeck/db/runs/note-on-run";
 import type { Pool } from "pg";
 import type { SandboxServices } from "../services.ts";
 
 export function createSandboxServices(pool: Pool): SandboxServices {
-  const told = async (sandboxId: string, words: (sandbox: SandboxInfo) => string): Promise<SandboxInfo> => {
-    const sandbox = await readSandbox(pool, sandboxId);
-    await noteOnRun(pool, sandbox.runId, [{ level: "info", message: words(sandbox) }]);
-    return sandbox;
-  };
   return {
     ofRollout: ({ rolloutId }) => readRolloutSandboxes(pool, rolloutId),
     ofRun: (input) => readRunSandboxes(pool, input),
     async keep({ sandboxId, minutes }, by) {
-      if (!(await keepSandbox(pool, sandboxId, minutes))) throw await refusal(pool, sandboxId, "kept");
-      return told(
-        sandboxId,
-        ({ rolloutId }) => `${by} keeps sandbox ${sandboxId} of rollout ${rolloutId} for ${minutes} min`,
-      );
+      const keeping = await keepSandbox(pool, sandboxId, minutes, by);
+      if (keeping.is === "not-there") throw await refusal(pool, sandboxId, "kept");
+      if (keeping.is === "no-room")
+        throw new ConflictError(`The sandbox can't be kept: ${noRoomWords(keeping)}. Let one of them go first.`);
+      return readSandbox(pool, sandboxId);
     },
     async close({ sandboxId }, by) {
-      if (!(await letKeptSandboxGo(pool, sandboxId))) throw await refusal(pool, sandboxId, "closed by hand");
-      return told(sandboxId, ({ rolloutId }) => `${by} lets kept sandbox ${sandboxId} of rollout ${rolloutId} go`);
+      if (!(await letKeptSandboxGo(pool, sandboxId, by))) throw await refusal(pool, sandboxId, "closed by hand");
+      return readSandbox(pool, sandboxId);
     },
   };
 }

@@ -3,10 +3,19 @@
  * verifier needs is durable before the sandbox is closed; a time limit ends the agent's work, never what it left.
  */
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
+import { maxEvaluateAttempts } from "@rolldeck/contracts/jobs";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
-import { addSandboxPhases, keepSandbox } from "@rolldeck/db/hot/sandboxes";
+import {
+  decideHeldSandbox,
+  heldReason,
+  type Keeping,
+  keepSandbox,
+  noRoomWords,
+  sayNotKept,
+} from "@rolldeck/db/hot/kept-sandboxes";
+import { addSandboxPhases } from "@rolldeck/db/hot/sandboxes";
 import { agentSandbox } from "@rolldeck/db/reads/live-sandboxes";
 import { saveEvidence } from "../save-evidence.ts";
 import type { WorkerContext } from "../worker-context.ts";
@@ -20,16 +29,14 @@ export interface AgentOf {
   readonly instance: TaskInstance;
 }
 
-/** It stays through grading where the verifier works in it, or where it may be kept to look into. */
-const staysForGrading = ({ task, of }: AgentOf): boolean =>
-  task.gradeInPlace === true || of.config.sandbox.keep !== "never";
+const gradesInPlace = ({ task }: AgentOf): boolean => task.gradeInPlace === true;
 
 /** @throws BoundaryError, FencedError, the signal's reason; no sandbox is left then */
 export async function openForAgent(scene: Scene, agent: AgentOf, signal: AbortSignal): Promise<void> {
   const { of, task, instance } = agent;
   const wanted = { task, spec: specOf(task, instance), purpose: "agent" } as const;
   const prepare = async (sandbox: Sandbox) => task.setUp?.(instance, sandbox, signal);
-  const opened = await scene.sandboxes.open(of, wanted, { inPlace: staysForGrading(agent), prepare }, signal);
+  const opened = await scene.sandboxes.open(of, wanted, { inPlace: gradesInPlace(agent), prepare }, signal);
   await keepLog(scene, agent, opened, 0, signal);
 }
 
@@ -54,19 +61,42 @@ export async function collectFromAgent(
   const phases = { collect: performance.now() - startedAt };
   await keepLog(scene, agent, opened, turns, signal);
   await addSandboxPhases(scene.pool, sandbox.id, phases);
-  if (staysForGrading(agent)) return;
-  const row = await agentSandbox(scene.pool, of.rolloutId, of.attempt);
-  const end = { reason: "its agent is done" };
-  if (row?.keep) await scene.sandboxes.keep(sandbox.id, end.reason);
-  else await scene.sandboxes.close(runtime, sandbox.id, end);
+  if (!gradesInPlace(agent)) await partWith(scene, agent, opened);
 }
 
-/** Before the verdict is written: its sandbox is kept when the sweep finds the rollout over, where the run asks for that. */
-export async function keepAfterGrading(scene: Scene, { of }: AgentOf, success: boolean): Promise<void> {
+/** Its lease ends with the run stage: from here on it is gone, or held for people and counted as that. */
+async function partWith(
+  { pool, sandboxes }: Scene,
+  { of }: AgentOf,
+  { runtime, sandbox: { id } }: OpenSandbox,
+): Promise<void> {
+  const row = await agentSandbox(pool, of.rolloutId, of.attempt);
+  if (row?.keep) return sandboxes.keep(id, "its agent is done");
+  const { keep } = of.config.sandbox;
+  const held: Keeping = keep === "never" ? { is: "not-there" } : await keepSandbox(pool, id, holdMinutes(of), null);
+  if (held.is === "kept") return sandboxes.keep(id, heldReason);
+  const more = held.is === "no-room" ? `; not kept: ${noRoomWords(held)}` : "";
+  return sandboxes.close(runtime, id, { reason: `its agent is done${more}` });
+}
+
+/** Until it is graded, at the longest: what nobody decides about goes by itself. */
+const holdMinutes = ({ config }: AgentOf["of"]): number =>
+  (maxEvaluateAttempts * config.dispatcher.stageTimeoutMs.evaluate) / 60_000 + config.sandbox.keepMinutes;
+
+/**
+ * Before the verdict is written, where the run keeps sandboxes: what was held for grading stays or goes, and one that was graded in
+ * place is kept when the sweep finds the rollout over.
+ */
+export async function keepAfterGrading({ pool }: Scene, agent: AgentOf, success: boolean): Promise<void> {
+  const { of } = agent;
   const { keep, keepMinutes } = of.config.sandbox;
-  if (keep === "never" || (keep === "failed" && success)) return;
-  const row = await agentSandbox(scene.pool, of.rolloutId, of.attempt);
-  if (row !== null) await keepSandbox(scene.pool, row.id, keepMinutes);
+  if (keep === "never") return;
+  const stays = keep === "always" || !success;
+  if (!gradesInPlace(agent)) return decideHeldSandbox(pool, of, stays ? keepMinutes : null);
+  const row = stays ? await agentSandbox(pool, of.rolloutId, of.attempt) : null;
+  if (row === null) return;
+  const keeping = await keepSandbox(pool, row.id, keepMinutes, null);
+  if (keeping.is === "no-room") await sayNotKept(pool, row.id, `not kept: ${noRoomWords(keeping)}`);
 }
 
 async function keepLog(

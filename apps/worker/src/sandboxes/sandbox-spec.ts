@@ -6,7 +6,7 @@ import type { RunConfig, SandboxRuntimeName } from "@rolldeck/contracts/run-conf
 
 /** Without a sign of life from any worker for this long it ends by itself. */
 export const sandboxLeaseMs = 180_000;
-/** Added to what its stages may take: waiting for slots between them, and being looked into afterwards (see `keepSandbox`). */
+/** Added to what its stages may take: waiting for slots between them, and being looked into afterwards (see `hot/kept-sandboxes`). */
 const moreMs = 30 * 3_600_000;
 
 /** Where it opens: the run's word, else the task's kind decides. */

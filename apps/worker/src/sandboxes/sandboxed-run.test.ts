@@ -287,6 +287,48 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
     );
   });
 
+  test("kept ones count in the pool: the last one is left for rollouts, which all come to their end", async () => {
+    rig = await start(doubled());
+    await rig.database.pool.query("update pools set size = 2 where resource = 'sandbox'");
+    const keep = { keep: "always", keepMinutes: 5 } as const;
+    const runId = await rig.launch(config({ sandbox: keep, algorithm: { groupsPerStep: 2, groupSize: 2 } }));
+    expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+    expect((await outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
+    const ofAgents = (await sandboxesOf(runId)).filter(({ purpose }) => purpose === "agent");
+    expect(ofAgents.map(({ state }) => state).sort()).toEqual(["closed", "closed", "closed", "kept"]);
+    const why = ofAgents.filter(({ state }) => state === "closed").map(({ reason }) => reason);
+    expect(new Set(why)).toEqual(
+      new Set([
+        "its agent is done; not kept: 1 of 2 sandboxes are kept already, and at least one is left for rollouts",
+      ]),
+    );
+  });
+
+  test("of rollouts without success alone: the others' go as soon as they are graded", async () => {
+    // Every other one has another word to double.
+    let begun = 0;
+    const other = doubled({
+      setUp: async (instance, sandbox) => {
+        await doubled().setUp?.(instance, sandbox, signal);
+        if (begun++ % 2 === 0) await sandbox.writeFile("/tmp/word", bytes("other\n"), {}, signal);
+      },
+    });
+    rig = await start(other);
+    const keep = { keep: "failed", keepMinutes: 5 } as const;
+    const runId = await rig.launch(config({ sandbox: keep, algorithm: { groupsPerStep: 4, groupSize: 2 } }));
+    expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+    const states = () =>
+      rows(
+        `select s.state, r.success from sandboxes s join rollouts r on r.id = s.rollout_id
+         where s.run_id = $1 and s.purpose = 'agent' group by s.id, s.state, r.success`,
+        runId,
+      );
+    await rig.until("those of successes are closed", async () =>
+      (await states()).every(({ state, success }) => (state === "closed") === success),
+    );
+    expect(new Set((await states()).map(({ state }) => state))).toEqual(new Set(["closed", "kept"]));
+  });
+
   test.each(["agents'", "grading"])(
     "%s sandboxes that can't be had at all are asked for once, and the page says so once",
     async (whose) => {

@@ -57,7 +57,16 @@ export const SystemState = z.object({
       lastSeenAt: z.string().nullable(),
     }),
   ),
-  pools: z.array(z.object({ resource: z.string(), size: z.int(), used: z.int() })),
+  pools: z.array(
+    z.object({
+      resource: z.string(),
+      size: z.int(),
+      /** Held by rollouts. */
+      used: z.int(),
+      /** Held by sandboxes that stay for people. */
+      kept: z.int(),
+    }),
+  ),
 });
 export type SystemState = z.infer<typeof SystemState>;
 

@@ -1,12 +1,13 @@
 /**
  * Admission: waiting → queued with its leases, all of one plan in one statement. Invariants: a pool's `used` is the number of its
- * leases and never passes its size, whoever admits at the same moment; a rollout gets all its leases or stays where it is.
+ * leases and never passes its size less what is kept, whoever admits at the same moment; a rollout gets all its leases or stays where it is.
  */
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { RunStatus, Stage } from "@rolldeck/contracts/lifecycle";
 import type { NewLease, RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { eventLog } from "./event-log.ts";
+import { poolRoom } from "./kept-sandboxes.ts";
 
 export interface Admission {
   readonly seen: Pick<RolloutSnapshot, "rolloutId" | "attempt" | "claim">;
@@ -28,7 +29,7 @@ candidate as materialized (
   where exists (select from runs where id = $1 and status = $2)
 ),
 pool_lock as materialized (
-  select resource, size - used as free from pools
+  select resource, ${poolRoom("pools")} - used as free from pools
   where resource = any($10::text[]) and (select count(*) from candidate) > 0 order by resource for no key update
 ),
 asked as materialized (

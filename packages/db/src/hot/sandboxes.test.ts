@@ -3,15 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
 import { type SeededRollout, seedRollouts } from "../../testing/seed-rollouts.ts";
 import { agentSandbox, type LiveSandbox, liveSandboxes, readDeployment } from "../reads/live-sandboxes.ts";
-import {
-  keepSandbox,
-  letKeptSandboxGo,
-  logShell,
-  type NewSandboxRow,
-  planSandbox,
-  sandboxEnded,
-  sandboxOpened,
-} from "./sandboxes.ts";
+import { keepSandbox, letKeptSandboxGo } from "./kept-sandboxes.ts";
+import { logShell, type NewSandboxRow, planSandbox, sandboxEnded, sandboxOpened } from "./sandboxes.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -111,16 +104,16 @@ test("of two that set-ups of one attempt left, the newer is the agent's", async 
 test("one that is to be kept stays until its time is over, or until it is let go", async () => {
   const rollout = await seeded();
   const id = await opened(rollout);
-  expect(await keepSandbox(database.pool, id, 10)).toBe(true);
+  expect(await keepSandbox(database.pool, id, 10, null)).toEqual({ is: "kept" });
   await set(rollout, "state = 'settled'");
   expect(await live(id)).toMatchObject({ due: "its rollout is over", keep: true });
   await sandboxEnded(database.pool, id, { state: "kept", reason: "its rollout is over" });
   expect(await live(id)).toMatchObject({ state: "kept", due: null });
-  expect(await letKeptSandboxGo(database.pool, id)).toBe(true);
+  expect(await letKeptSandboxGo(database.pool, id, "owner")).toBe(true);
   expect(await live(id)).toMatchObject({ due: "it was kept as long as asked" });
   expect(await sandboxEnded(database.pool, id, { state: "closed", reason: null })).toBe(true);
-  expect(await keepSandbox(database.pool, id, 10)).toBe(false);
-  expect(await letKeptSandboxGo(database.pool, id)).toBe(false);
+  expect(await keepSandbox(database.pool, id, 10, "owner")).toEqual({ is: "not-there" });
+  expect(await letKeptSandboxGo(database.pool, id, "owner")).toBe(false);
 });
 
 test("a shell into one is on record, and there is none into one that is closed", async () => {

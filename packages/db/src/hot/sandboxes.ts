@@ -8,6 +8,7 @@ import type pg from "pg";
 import { asBoundaryError } from "../database-error.ts";
 import { cleanText, cutText } from "./clean-text.ts";
 import { eventLog } from "./event-log.ts";
+import { heldReason } from "./kept-sandboxes.ts";
 
 export interface SandboxClaim {
   readonly runId: string;
@@ -98,10 +99,12 @@ export async function addSandboxPhases(pool: pg.Pool, id: string, phases: Sandbo
 
 const endedSql = `
 with ended as (
-  update sandboxes set state = $2, reason = $3, phases = phases || $4::jsonb,
+  update sandboxes set state = $2, phases = phases || $4::jsonb,
+    -- Why it could not be kept stands beside why it was closed.
+    reason = case when state = 'open' then nullif(concat_ws('; ', $3::text, reason), '') else $3::text end,
     closed_at = case when $2 = 'kept' then null else clock_timestamp() end
   where id = $1 and (state in ('opening', 'open') or (state = 'kept' and $2 <> 'kept'))
-    and not ($5 and keep_until > now())
+    and not ($5 and keep_until > now() and reason is distinct from '${heldReason}')
   returning *
 ),
 happened as materialized (
@@ -146,22 +149,6 @@ export async function logShell(
   shell: { readonly sandboxId: string; readonly action: "opened" | "closed"; readonly by: string },
 ): Promise<boolean> {
   return (await counted(pool, shellSql, [shell.sandboxId, shell.action, cutText(shell.by, 200)])) === 1;
-}
-
-/**
- * Kept after its rollout is graded, or for longer, from now on; never past 30 hours of its life, after which it ends by itself.
- * @returns false where it is neither open nor kept
- */
-export async function keepSandbox(pool: pg.Pool, id: string, minutes: number): Promise<boolean> {
-  const sql = `update sandboxes
-    set keep_until = least(now() + $2::float8 * interval '1 minute', created_at + interval '30 hours')
-    where id = $1 and state in ('open', 'kept')`;
-  return (await changed(pool, sql, [id, minutes])) === 1;
-}
-
-/** The next sweep closes it. @returns false where it is not kept */
-export async function letKeptSandboxGo(pool: pg.Pool, id: string): Promise<boolean> {
-  return (await changed(pool, "update sandboxes set keep_until = now() where id = $1 and state = 'kept'", [id])) === 1;
 }
 
 const wholeMs = (phases: SandboxPhases): Record<string, number> =>

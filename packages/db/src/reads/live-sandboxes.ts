@@ -2,6 +2,7 @@
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { sandboxRuntimes } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
+import { heldReason } from "../hot/kept-sandboxes.ts";
 import { type Queryable, readRow, readRows } from "./rows.ts";
 
 const LiveSandbox = z.object({
@@ -26,7 +27,9 @@ const liveSql = `
 select s.id, s.runtime, s.state, s.rollout_id as "rolloutId", coalesce(s.keep_until > now() and s.state = 'open', false) as keep,
   extract(epoch from now() - s.created_at)::float8 as "ageS",
   case
-    when s.state = 'kept' then case when s.keep_until <= now() then 'it was kept as long as asked' end
+    when s.state = 'kept' then case
+      when s.keep_until <= now() then 'it was kept as long as asked'
+      when s.reason = '${heldReason}' and (r.state = 'settled' or s.attempt <> r.attempt) then 'its rollout is over' end
     when s.attempt <> r.attempt then 'another attempt was begun'
     when r.state = 'settled' then 'its rollout is over'
     when s.purpose = 'grade' and (r.stage <> 'evaluate' or r.claim <> s.claim) then 'its grading is over'

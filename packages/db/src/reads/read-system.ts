@@ -2,8 +2,9 @@
 import { SystemState } from "@rolldeck/contracts/api/system";
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import { z } from "zod";
+import { keptRoom } from "../hot/kept-sandboxes.ts";
 import type { PrismaClient } from "../prisma.ts";
-import { type Queryable, readRow } from "./rows.ts";
+import { type Queryable, readRow, readRows } from "./rows.ts";
 
 export type SystemRows = Pick<SystemState, "now" | "workers" | "gpuWorkers" | "pools"> & {
   /** Folder of the database server when it may be seen: tells an embedded server from an external one. */
@@ -33,10 +34,12 @@ export async function readSystem(db: Queryable, prisma: PrismaClient): Promise<S
     databaseFolder: server?.folder ?? null,
     workers: await readWorkers(prisma, now),
     gpuWorkers: await readGpuWorkers(prisma),
-    pools: await prisma.pool.findMany({
-      select: { resource: true, size: true, used: true },
-      orderBy: { resource: "asc" },
-    }),
+    pools: await readRows(
+      db,
+      SystemState.shape.pools.element,
+      `select "resource", "size", "used", case when "resource" = 'sandbox' then ${keptRoom} else 0 end as "kept"
+       from "pools" order by "resource"`,
+    ),
   };
 }
 

@@ -4,9 +4,11 @@ import type pg from "pg";
 import { z } from "zod";
 import { groupBy } from "../group-by.ts";
 import { raiseWake } from "../hot/event-log.ts";
+import { poolRoom } from "../hot/kept-sandboxes.ts";
 
 export interface Pool {
   readonly resource: Resource;
+  /** Leases there may be: kept sandboxes take room of theirs. */
   readonly size: number;
   readonly used: number;
 }
@@ -19,7 +21,7 @@ export interface ResourceDemands {
 const PoolRow = z.object({ resource: z.enum(resources), size: z.int(), used: z.int() });
 
 export async function readPools(pool: pg.Pool): Promise<Pool[]> {
-  const { rows } = await pool.query("select resource, size, used from pools order by resource");
+  const { rows } = await pool.query(`select resource, ${poolRoom("p")} as size, used from pools p order by resource`);
   return z.array(PoolRow).parse(rows);
 }
 
@@ -160,7 +162,7 @@ export async function writeGrants(
 export async function readGrants(pool: pg.Pool, runId: string): Promise<ResourceCounts> {
   const { rows } = await pool.query(
     `select p.resource, coalesce(g.granted,
-       p.size - p.used + (select count(*) from pool_leases l where l.resource = p.resource and l.run_id = $1))::int as granted
+       ${poolRoom("p")} - p.used + (select count(*) from pool_leases l where l.resource = p.resource and l.run_id = $1))::int as granted
      from pools p left join pool_grants g on g.resource = p.resource and g.run_id = $1`,
     [runId],
   );

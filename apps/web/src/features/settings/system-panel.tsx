@@ -157,6 +157,7 @@ export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
                 <Th>Resource</Th>
                 <Th>Use</Th>
                 <Th right>Held</Th>
+                <Th right>Kept</Th>
                 <Th right>Size</Th>
               </tr>
             </thead>
@@ -168,11 +169,16 @@ export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
                     <span aria-hidden="true" className="block h-1.5 overflow-hidden rounded-full bg-g3">
                       <span
                         className="block h-full bg-g7"
-                        style={{ width: `${pool.size > 0 ? (pool.used / pool.size) * 100 : 0}%` }}
+                        style={{
+                          width: `${pool.size > 0 ? Math.min(1, (pool.used + pool.kept) / pool.size) * 100 : 0}%`,
+                        }}
                       />
                     </span>
                   </Td>
                   <Td right>{formatCount(pool.used)}</Td>
+                  <Td right>
+                    {pool.kept > 0 ? <span title="They stay for people">{formatCount(pool.kept)}</span> : ""}
+                  </Td>
                   <Td right>{formatCount(pool.size)}</Td>
                 </tr>
               ))}
