@@ -13,6 +13,10 @@ export const maxArtifactBytes = 4 * 1024 * 1024;
 export const artifactNames = {
   /** What the agent changed: bytes of a git patch. */
   patch: "patch.diff",
+  /** A PatchState (contracts/patch-state): what became of collecting it. */
+  patchState: "patch-state.json",
+  /** All of a patch that is larger than what is graded and shown, where that could be kept. */
+  wholePatch: "patch-whole.diff.gz",
   /** A TestReport (contracts/test-report). */
   tests: "tests.json",
   /** What the test command printed. */

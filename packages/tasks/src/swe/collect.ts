@@ -3,31 +3,20 @@
  * the beginning, so that commits, settings, hooks and attributes of the agent change nothing; it is tried on that beginning before
  * it is handed on.
  */
-import { artifactNames } from "@rolldeck/contracts/api/artifacts";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { artifactNames, maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
+import { maxPatchBytes, PatchState } from "@rolldeck/contracts/patch-state";
+import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import type { NewEvidence } from "@rolldeck/contracts/ports/task";
-import { z } from "zod";
 import { lastWords, textOf } from "../harbor/in-sandbox.ts";
 import { runInRepository } from "./in-repository.ts";
 import { copyFolder } from "./set-up.ts";
 
-/** A larger patch is told, never cut. */
-export const maxPatchBytes = 10 * 1024 * 1024;
-export const patchStateName = "patch-state.json";
-
-export const PatchState = z.object({
-  version: z.literal(1),
-  /**
-   * `no_base`: what it could be compared with is not there any more. `broken`: not even a shell can be started where one could
-   * before the agent's turn.
-   */
-  state: z.enum(["collected", "too_large", "no_base", "broken"]),
-  bytes: z.int(),
-  /** What git said besides. */
-  notes: z.string(),
-});
-export type PatchState = z.infer<typeof PatchState>;
+/** Of a larger patch this much is read, to be kept packed for whoever downloads it. */
+const maxWholeBytes = 32 * 1024 * 1024;
+const pack = promisify(gzip);
 
 /** Exit codes of the script that are no failure. */
 const noBase = 10;
@@ -58,7 +47,8 @@ export async function collectPatch(
   }
   if (result.exitCode === tooLarge) {
     const bytes = Number(new TextDecoder().decode(result.stdout.head).trim());
-    return [stateOf({ version: 1, state: "too_large", bytes: Number.isSafeInteger(bytes) ? bytes : 0, notes })];
+    const state = stateOf({ version: 1, state: "too_large", bytes: Number.isSafeInteger(bytes) ? bytes : 0, notes });
+    return [...(await wholePatch(sandbox, signal)), state];
   }
   if (result.exitCode !== 0 || result.stdout.gapBytes > 0) {
     const how = result.timedOut ? `was not done after ${timeoutMs / 1000} s` : `exited with ${result.exitCode}`;
@@ -75,8 +65,21 @@ export async function collectPatch(
   ];
 }
 
+/** For people alone: one that is larger still, or can't be read, is only told. @throws BoundaryError("sandbox") */
+async function wholePatch(sandbox: Sandbox, signal: AbortSignal): Promise<readonly NewEvidence[]> {
+  try {
+    const patch = await sandbox.readFile(`${copyFolder(sandbox.workdir)}/patch`, { maxBytes: maxWholeBytes }, signal);
+    const content = await pack(patch);
+    if (content.length > maxEvidenceBytes) return [];
+    return [{ name: artifactNames.wholePatch, mediaType: "application/gzip", content }];
+  } catch (error) {
+    if (error instanceof SandboxFileError) return [];
+    throw error;
+  }
+}
+
 const stateOf = (state: PatchState): NewEvidence => ({
-  name: patchStateName,
+  name: artifactNames.patchState,
   mediaType: "application/json",
   content: new TextEncoder().encode(JSON.stringify(PatchState.parse(state))),
 });

@@ -10,7 +10,7 @@ import type { NewEvidence } from "@rolldeck/contracts/ports/task";
 import { TestReport } from "@rolldeck/contracts/test-report";
 import { afterAll, expect, test, vi } from "vitest";
 import { localSandbox } from "../../testing/local-sandbox.ts";
-import { collectPatch, patchStateName } from "./collect.ts";
+import { collectPatch } from "./collect.ts";
 import { gradeSwe } from "./grade.ts";
 import { SweOptions } from "./options.ts";
 import type { SweRow } from "./row.ts";
@@ -311,13 +311,13 @@ test("a patch that was cut on its way, or never came, is no empty patch", async 
   expect((await grade(left)).error).toMatchObject({ boundary: "verifier", code: "patch_incomplete" });
   left.delete(artifactNames.patch);
   expect((await grade(left)).error).toMatchObject({ boundary: "verifier", code: "patch_incomplete" });
-  left.delete(patchStateName);
+  left.delete(artifactNames.patchState);
   expect((await grade(left)).error).toMatchObject({ boundary: "verifier", code: "nothing_collected" });
 });
 
 test("what is too large, or has nothing to be compared with, is told", async () => {
   const told = (state: string, bytes: number) =>
-    new Map([[patchStateName, Buffer.from(JSON.stringify({ version: 1, state, bytes, notes: "" }))]]);
+    new Map([[artifactNames.patchState, Buffer.from(JSON.stringify({ version: 1, state, bytes, notes: "" }))]]);
   expect((await grade(told("too_large", 99_000_000))).verdict).toMatchObject({
     reward: 0,
     notes: "a patch of 99000000 bytes is not taken",

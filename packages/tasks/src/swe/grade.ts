@@ -5,13 +5,13 @@
  */
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { PatchState } from "@rolldeck/contracts/patch-state";
 import type { Sandbox, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { FinishedRollout, GradingSandboxes, GradingScene, Verdict } from "@rolldeck/contracts/ports/task";
 import type { TestReport } from "@rolldeck/contracts/test-report";
 import { type Applied, applyPatch } from "./apply-patch.ts";
 import { makeBase } from "./base.ts";
 import { flagsOfCalls, flagsOfFiles } from "./changed-files.ts";
-import { PatchState, patchStateName } from "./collect.ts";
 import { type EvalScript, evalScriptOf } from "./eval-script.ts";
 import { keepLog, keepReport } from "./grade-report.ts";
 import { type Judgement, judgeRun } from "./judge-run.ts";
@@ -71,7 +71,7 @@ export async function gradeSwe(request: GradeRequest, rollout: FinishedRollout, 
 }
 
 async function collectedPatch(sandboxes: GradingSandboxes): Promise<{ state: PatchState; patch: Uint8Array }> {
-  const told = await sandboxes.collected(patchStateName);
+  const told = await sandboxes.collected(artifactNames.patchState);
   if (told === null)
     throw new BoundaryError("verifier", "nothing_collected", "nothing was collected of the agent's work");
   const state = PatchState.parse(JSON.parse(new TextDecoder().decode(told)));

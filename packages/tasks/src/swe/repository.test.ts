@@ -13,13 +13,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
+import { PatchState } from "@rolldeck/contracts/patch-state";
 import fc from "fast-check";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { localSandbox } from "../../testing/local-sandbox.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { type BaseRow, makeBase } from "./base.ts";
-import { collectPatch, PatchState, patchStateName } from "./collect.ts";
+import { collectPatch } from "./collect.ts";
 import { copyFolder, setUpRepository } from "./set-up.ts";
 
 // Many small git commands: slow on a busy machine.
@@ -102,7 +104,7 @@ async function collected(folder: string): Promise<{ patch: Buffer | null; state:
   const evidence = await collectPatch(localSandbox(folder), timeoutMs, signal);
   const of = (name: string) => evidence.find((it) => it.name === name)?.content;
   const patch = of(artifactNames.patch);
-  const state = PatchState.parse(JSON.parse(Buffer.from(of(patchStateName) ?? []).toString()));
+  const state = PatchState.parse(JSON.parse(Buffer.from(of(artifactNames.patchState) ?? []).toString()));
   return { patch: patch === undefined ? null : Buffer.from(patch), state };
 }
 /** Everything below a folder but git's own: names, bytes, modes and links. */
@@ -308,13 +310,16 @@ describe("collecting", () => {
     ]);
   });
 
-  test("a patch that is too large is told with its size, never cut", async () => {
+  test("a patch that is too large is told with its size, never cut, and kept packed for people", async () => {
     const { folder } = await ready();
     write(folder, "big.txt", "0123456789abcdef\n".repeat(700_000));
     const { patch, state } = await collected(folder);
     expect(patch).toBeNull();
     expect(state.state).toBe("too_large");
     expect(state.bytes).toBeGreaterThan(10 * 1024 * 1024);
+    const evidence = await collectPatch(localSandbox(folder), timeoutMs, signal);
+    const whole = evidence.find(({ name }) => name === artifactNames.wholePatch)?.content ?? new Uint8Array();
+    expect(gunzipSync(whole).length).toBe(state.bytes);
   });
 
   test("an agent that removed the beginning is told apart from one that changed nothing", async () => {

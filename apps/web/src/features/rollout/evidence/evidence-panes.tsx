@@ -8,6 +8,7 @@ import { type TabItem, Tabs } from "../../../design/tabs.tsx";
 import { formatCount } from "../../../format/numbers.ts";
 import type { RolloutView } from "../use-rollout-view.ts";
 import { NoEvidence, WithArtifact } from "./evidence-bar.tsx";
+import { NoPatch } from "./no-patch.tsx";
 import { OutputPane } from "./output-pane.tsx";
 import { type Pane, paneLabels, panes } from "./panes.ts";
 import { PatchView } from "./patch-view.tsx";
@@ -87,12 +88,7 @@ export function EvidencePane({
           place={place}
           info={known.patch}
           doing="load the patch"
-          empty={
-            <NoEvidence title="No patch" live={live}>
-              Nothing was collected of what this attempt changed. Tasks that grade a patch keep one when their agent
-              ends.
-            </NoEvidence>
-          }
+          empty={<NoPatch known={known} place={place} live={live} />}
         >
           {(text, info) => (
             <PatchView

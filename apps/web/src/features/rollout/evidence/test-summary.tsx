@@ -7,6 +7,8 @@ import { visibleText } from "../../../design/visible-text.ts";
 import { cutText, formatBytes, formatNumber } from "../../../format/numbers.ts";
 import { formatDuration } from "../../../format/times.ts";
 
+import { patchFailure } from "./patch-failure.ts";
+
 /** How the verdict came about: the patch, the command, its limit, what it was flagged for. */
 export function TestSummary({ report, onOutput }: { report: TestReport; onOutput: (() => void) | null }): JSX.Element {
   const { command, metrics, flags, phases } = report;
@@ -88,7 +90,7 @@ function PatchFact({ report: { patch } }: { report: TestReport }): JSX.Element {
     );
   return (
     <span className="text-failed">
-      ▲ {size}, could not be applied
+      ▲ {patchFailure(patch)}
       {patch.message && `: ${inOneLine(patch.message)}`}
     </span>
   );
