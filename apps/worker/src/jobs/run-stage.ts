@@ -15,6 +15,7 @@ import type { StageJob } from "@rolldeck/contracts/jobs";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { NewEvidence, Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
+import { readEvidence } from "@rolldeck/db/artifacts";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
 import { callTool } from "../call-tool.ts";
@@ -176,8 +177,10 @@ function rolloutPorts(
       const outcome = await callTool(tools, call, scope);
       if (sandbox === null) return outcome;
       const keep = (evidence: NewEvidence) => saveEvidence(context.pool, claim, agent.turn, evidence, stageSignal);
+      const kept = (name: string) => readEvidence(context.pool, claim, name);
+      const scene = { task, instance, sandbox, keep, kept };
       // Its tests are no work of the agent's.
-      return limit.without(() => nextStep({ task, instance, sandbox, keep }, { call, agent, outcome }, stageSignal));
+      return limit.without(() => nextStep(scene, { call, agent, outcome }, stageSignal));
     },
     delegate: (call, agent) => {
       const tool = tools.find(({ name }) => name === call.name);
