@@ -126,6 +126,8 @@ export const EventBody = z.discriminatedUnion("type", [
     bootId: z.string(),
     checkpoint: z.string().nullable(),
     replayed: z.int(),
+    /** The run's first model: nothing had started anew. Absent in events of earlier releases, which did not tell. */
+    fresh: z.boolean().optional(),
   }),
   /** Points of one step were written; charts fetch them. */
   z.object({ type: z.literal("metrics-written"), step: z.int(), names: z.int() }),

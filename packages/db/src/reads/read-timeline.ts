@@ -119,7 +119,7 @@ async function readMarks(db: Queryable, runId: string, fromS: number, toS: numbe
          when 'model-adopted' then 'adopted' else 'status' end as "kind",
        case "type" when 'version-serving' then 'version ' || ("body" ->> 'version')
          when 'checkpoint-saved' then 'checkpoint ' || ("body" ->> 'name')
-         when 'model-adopted' then 'model adopted, ' || ("body" ->> 'replayed') || ' steps replayed'
+         when 'model-adopted' then case when ("body" ->> 'fresh')::boolean then 'model created, ' else 'model adopted, ' end || ("body" ->> 'replayed') || ' steps replayed'
          else coalesce(("body" ->> 'to'), '') || coalesce(': ' || ("body" ->> 'reason'), '') end as "label"
      from "events"
      where "run_id" = $1 and "type" in ('run-status', 'version-serving', 'checkpoint-saved', 'model-adopted')

@@ -19,7 +19,7 @@ export interface ModelSet {
 
 const sql = `
 with holder as materialized (
-  select id, step from runs where id = $1 and prepare_claim = $2 and prepare_worker_id is not null for no key update
+  select id, step, serving_version is null as fresh from runs where id = $1 and prepare_claim = $2 and prepare_worker_id is not null for no key update
 ),
 retired as (
   update policy_versions v set state = 'retired' from holder h
@@ -34,8 +34,9 @@ served as (
 ),
 happened as materialized (
   select e.ord, h.id as run_id, e.body ->> 'type' as type, null::text as rollout_id, e.body
-  from holder h, (values
-    (1, jsonb_build_object('type', 'model-adopted', 'bootId', $4::text, 'checkpoint', $7::text, 'replayed', $8::int)),
+  from holder h, lateral (values
+    (1, jsonb_build_object('type', 'model-adopted', 'bootId', $4::text, 'checkpoint', $7::text, 'replayed', $8::int,
+      'fresh', h.fresh)),
     (2, jsonb_build_object('type', 'version-serving', 'version', $6::int, 'step', $6::int, 'bootId', $4::text))
   ) as e (ord, body)
   where (select count(*) from retired) + (select count(*) from served) >= 0

@@ -141,6 +141,7 @@ test("the prepare job has one holder; a lost claim sends, writes and renews noth
     "model-adopted",
     "version-serving",
   ]);
+  expect((await events(runId)).at(-2)).toMatchObject({ type: "model-adopted", fresh: false });
   await reportGpuWorker(pool, { ...ready, state: "lost", bootId: null });
   expect((await snapshotOf(pool, runId)).backendBootId).toBeNull();
   await reportGpuWorker(pool, { ...ready, bootId: "boot-1" });

@@ -39,3 +39,13 @@ test("tool errors are warnings, notes keep their level", () => {
     level: "error",
   });
 });
+
+test("a model is adopted after a restart only where there was one", () => {
+  const made = { type: "model-adopted", bootId: "b", checkpoint: null, replayed: 0 } as const;
+  expect(describeEvent({ ...made, fresh: true })).toEqual({ text: "model created", level: "info" });
+  expect(describeEvent({ ...made, fresh: true, checkpoint: "warm-1" }).text).toBe("model created from warm-1");
+  expect(describeEvent({ ...made, fresh: false, replayed: 2 })).toEqual({
+    text: "model adopted after a restart, 2 steps replayed",
+    level: "warning",
+  });
+});

@@ -95,6 +95,7 @@ export function describeEvent(body: EventBody): EventLine {
         `checkpoint ${body.name} of version ${body.version} saved${body.bytes === null ? "" : `, ${formatBytes(body.bytes)}`}`,
       );
     case "model-adopted":
+      if (body.fresh) return info(`model created${body.checkpoint ? ` from ${body.checkpoint}` : ""}`);
       return {
         text: `model adopted after a restart${body.checkpoint ? ` from ${body.checkpoint}` : ""}, ${plural(body.replayed, "step")} replayed`,
         level: "warning",
