@@ -219,6 +219,18 @@ describe("a shell ends, and says why", () => {
     await until(async () => expect((await log(id)).at(-1)).toBe("closed by the owner"));
   });
 
+  it("when whether it may go on can't be checked", async () => {
+    const shell = openShell(await seed());
+    await isOpen(shell);
+    const { pool } = api.database;
+    await pool.query("alter table sandboxes rename to sandboxes_elsewhere");
+    try {
+      await endsWith(shell, /could not be checked/);
+    } finally {
+      await pool.query("alter table sandboxes_elsewhere rename to sandboxes");
+    }
+  });
+
   it("when its token is revoked", async () => {
     const id = await seed();
     const { secret, tokenId } = await token("write");

@@ -27,13 +27,16 @@ export interface ShellConnectionOptions {
   readonly onEnd: (end: ShellEnd) => void;
 }
 
-/** Bytes typed or pasted that wait for the sandbox. */
+/** Bytes typed or pasted that wait for the sandbox: more than one that does not wait for `drained` may have under way. */
 const maxWaiting = 1024 * 1024;
+/** Past this, whoever reads a pipe waits. */
+const fullBytes = 256 * 1024;
 
 export class ShellConnection {
   readonly #socket: Socket<ServerToClient, ClientToServer>;
   readonly #options: ShellConnectionOptions;
   readonly #waiting: Uint8Array[] = [];
+  readonly #onDrained = new Set<() => void>();
   #waitingBytes = 0;
   #sending = false;
   #open = false;
@@ -58,6 +61,17 @@ export class ShellConnection {
     this.#socket.on("disconnect", () => this.#end("the connection broke off"));
     this.#socket.on("shell-output", (bytes, taken) => void this.#output(bytes, taken));
     this.#socket.on("shell-ended", ({ reason, exitCode }) => this.#end(reason, exitCode));
+  }
+
+  /** More waits than the sandbox takes soon: what has more to send waits for `drained`. */
+  get isFull(): boolean {
+    return this.#waitingBytes > fullBytes;
+  }
+
+  /** Resolves when it is no longer full, or over. */
+  drained(): Promise<void> {
+    if (!this.isFull || this.#over) return Promise.resolve();
+    return new Promise((resolve) => this.#onDrained.add(resolve));
   }
 
   /** Bytes for the shell; they are dropped where there is none. */
@@ -108,13 +122,20 @@ export class ShellConnection {
     this.#socket.emit("shell-input", next, () => {
       this.#sending = false;
       this.#waitingBytes -= next.length;
+      if (!this.isFull) this.#wakeDrained();
       this.#sendNext();
     });
+  }
+
+  #wakeDrained(): void {
+    for (const wake of this.#onDrained) wake();
+    this.#onDrained.clear();
   }
 
   #end(reason: string, exitCode: number | null = null): void {
     if (this.#over) return;
     this.#over = true;
+    this.#wakeDrained();
     this.#socket.disconnect();
     this.#options.onEnd({ reason, exitCode });
   }

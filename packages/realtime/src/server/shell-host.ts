@@ -33,7 +33,10 @@ export interface ShellLimits {
   readonly shells: number;
   /** Of output of one. */
   readonly bytesPerSecond: number;
-  /** Without a key, after which one is ended. */
+  /**
+   * Without a key, after which one is ended. Output is no sign of a person: a forgotten `tail -f` would hold one of the few shells, and
+   * its sandbox, for good.
+   */
   readonly idleMs: number;
   /** Between two looks at whether it may go on. */
   readonly checkMs: number;

@@ -1,6 +1,6 @@
 /**
  * One socket's shell. Invariants: at most one per socket and `limits.shells` on the server; what is opened is left again, once, whatever
- * ends it; output waits for the client and for its pace, input for the sandbox, so neither costs memory here; the client is told why
+ * ends it; a shell that can't be checked does not go on; output waits for the client and for its pace, input for the sandbox, so neither costs memory here; the client is told why
  * it ended.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,6 +29,8 @@ export interface ShellSessionOptions {
 }
 
 const lastWordsMs = 2_000;
+/** For one look at whether a shell may go on; one that takes longer says nothing, which is no leave. */
+const objectionMs = 10_000;
 
 /** Input that a client may have under way; one that follows the protocol has one piece. */
 const maxInputs = 16;
@@ -46,6 +48,7 @@ export class ShellSession {
   #lastInput: Promise<void> = Promise.resolve();
   #idle: ReturnType<typeof setTimeout> | undefined;
   #check: ReturnType<typeof setInterval> | undefined;
+  #checking = false;
 
   constructor(
     private readonly socket: RunSocket,
@@ -188,9 +191,17 @@ export class ShellSession {
   }
 
   #object(shell: OpenedShell): void {
-    shell.objection().then((reason) => {
-      if (reason !== null) this.#end({ reason, exitCode: null });
-    }, this.options.onError);
+    if (this.#checking) return;
+    this.#checking = true;
+    withLimit(shell.objection(), objectionMs)
+      .catch((error: unknown) => {
+        this.options.onError(error);
+        return "whether it may go on could not be checked; open it again";
+      })
+      .then((reason) => {
+        this.#checking = false;
+        if (reason !== null) this.#end({ reason, exitCode: null });
+      });
   }
 
   /** @param end what the client is told; null: it is gone */
@@ -209,4 +220,13 @@ export class ShellSession {
     this.#end({ reason: "the server stops", exitCode: null });
     await this.#over;
   }
+}
+
+function withLimit<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${limitMs / 1000} s`)), limitMs);
+    timer.unref();
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
