@@ -26,6 +26,7 @@ export const RolloutDetail = z.object({
       rolloutId: z.string(),
       sample: z.int(),
       reward: z.number().nullable(),
+      success: z.boolean().nullable(),
       ending: z.enum(endingNames).nullable(),
     }),
   ),

@@ -76,7 +76,7 @@ const readSiblings = (db: Queryable, groupId: string) =>
   readRows(
     db,
     RolloutDetail.shape.siblings.element,
-    `select "id" as "rolloutId", "sample", ${finite('"reward"')} as "reward", "ending" from "rollouts"
+    `select "id" as "rolloutId", "sample", ${finite('"reward"')} as "reward", "success", "ending" from "rollouts"
      where "group_id" = $1 order by "sample"`,
     [groupId],
   );

@@ -9,6 +9,7 @@ import { deviation, rewardColour } from "../../design/reward-colour.ts";
 import { visibleText } from "../../design/visible-text.ts";
 import { formatCount, formatNumber } from "../../format/numbers.ts";
 import { CellGlyph, cellKind } from "../run/cell-glyph.tsx";
+import { passedOf, passedWords } from "./passed-of.ts";
 
 const fateTones: Record<RolloutDetail["fate"]["state"], ChipTone> = {
   trained: "done",
@@ -112,8 +113,14 @@ function Siblings({ rollout }: { rollout: RolloutDetail }): JSX.Element {
   const rewards = rollout.siblings.flatMap((each) => (each.reward === null ? [] : [each.reward]));
   const mean = rewards.length > 0 ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
   const largest = mean === null ? 0 : rewards.reduce((most, reward) => Math.max(most, Math.abs(reward - mean)), 0);
+  const passed = passedOf(rollout.siblings);
   return (
     <nav aria-label="Rollouts of the same group" className="flex items-center gap-2">
+      {passed && (
+        <span className="num text-sm text-g7" title={passedWords(passed)}>
+          {formatCount(passed.passed)} of {formatCount(passed.graded)} passed
+        </span>
+      )}
       <span className="num text-sm text-g7">group mean {formatNumber(mean)}</span>
       <span className="flex max-w-[420px] flex-wrap gap-0.5">
         {rollout.siblings.slice(0, 32).map((sibling) => {

@@ -10,6 +10,7 @@ import { type JSX, type KeyboardEvent, memo, useMemo, useRef } from "react";
 import { join } from "../../design/join.ts";
 import { deviation, rewardColour } from "../../design/reward-colour.ts";
 import { formatNumber, formatShort, shortenId } from "../../format/numbers.ts";
+import { passedOf, passedWords } from "../rollout/passed-of.ts";
 import { type Cell, CellGlyph, cellKind, kindLabels } from "./cell-glyph.tsx";
 
 const cellWidth = 56;
@@ -83,6 +84,7 @@ export function RolloutMatrix({
           onSelect={onSelect}
           runId={matrix.runId}
           flat={flat}
+          counts={matrix.purpose === "evaluate"}
         />
       ))}
     </div>
@@ -112,6 +114,7 @@ const GroupRow = memo(function GroupRow({
   onSelect,
   runId,
   flat,
+  counts,
 }: {
   group: Group;
   largest: number;
@@ -120,7 +123,10 @@ const GroupRow = memo(function GroupRow({
   onSelect(rolloutId: string): void;
   runId: string;
   flat: boolean;
+  /** How many of its samples passed is said. */
+  counts: boolean;
 }): JSX.Element {
+  const passed = counts ? passedOf(group.cells) : null;
   const rewards = group.cells.flatMap((cell) => (cell.reward === null ? [] : [cell.reward]));
   const settled = group.cells.every((cell) => cell.state === "settled");
   const flatRewards = settled && rewards.length > 1 && Math.max(...rewards) - Math.min(...rewards) <= 1e-6;
@@ -153,6 +159,11 @@ const GroupRow = memo(function GroupRow({
         <span className="mono truncate text-g8" title={`${group.taskSet} ${group.instanceId}`}>
           {shortenId(group.instanceId, 7)}
         </span>
+        {passed && (
+          <span className="num ml-auto shrink-0 text-g7" title={passedWords(passed)}>
+            {passed.passed}/{passed.graded}
+          </span>
+        )}
         <span
           className="num shrink-0 text-g7"
           title={flatRewards ? "Mean of the group; all rewards are equal, so it teaches nothing" : "Mean of the group"}

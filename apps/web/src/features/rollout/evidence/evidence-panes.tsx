@@ -117,6 +117,7 @@ export function EvidencePane({
               text={text}
               info={info}
               place={place}
+              samples={rollout.siblings}
               show={view.tests}
               onShow={(tests) => void setView({ tests })}
               onOutput={

@@ -6,6 +6,7 @@ import { type JSX, useDeferredValue, useMemo, useState } from "react";
 import { EmptyState } from "../../../design/empty-state.tsx";
 import { Segmented } from "../../../design/segmented.tsx";
 import { formatCount } from "../../../format/numbers.ts";
+import type { Sampled } from "../passed-of.ts";
 import { DownloadLink, EvidenceBar } from "./evidence-bar.tsx";
 import { FilterInput } from "./filter-input.tsx";
 import { RowList } from "./row-list.tsx";
@@ -37,10 +38,13 @@ export function TestResults({
   show,
   onShow,
   onOutput,
+  samples,
 }: {
   text: string;
   info: ArtifactInfo;
   place: ArtifactPlace;
+  /** Rollouts of the same instance. */
+  samples: readonly Sampled[];
   show: TestShow;
   onShow(show: TestShow): void;
   /** Leads to what the command printed; null where nothing is kept of it. */
@@ -75,7 +79,7 @@ export function TestResults({
   };
   return (
     <>
-      <TestSummary report={report} onOutput={onOutput} />
+      <TestSummary report={report} samples={samples} onOutput={onOutput} />
       <EvidenceBar>
         <Segmented
           label="Tests"

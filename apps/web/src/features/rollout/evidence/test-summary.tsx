@@ -7,10 +7,21 @@ import { visibleText } from "../../../design/visible-text.ts";
 import { cutText, formatBytes, formatNumber } from "../../../format/numbers.ts";
 import { formatDuration } from "../../../format/times.ts";
 
+import { passedOf, passedWords, type Sampled } from "../passed-of.ts";
 import { patchFailure } from "./patch-failure.ts";
 
 /** How the verdict came about: the patch, the command, its limit, what it was flagged for. */
-export function TestSummary({ report, onOutput }: { report: TestReport; onOutput: (() => void) | null }): JSX.Element {
+export function TestSummary({
+  report,
+  samples,
+  onOutput,
+}: {
+  report: TestReport;
+  /** Rollouts of the same instance, this one included. */
+  samples: readonly Sampled[];
+  onOutput: (() => void) | null;
+}): JSX.Element {
+  const passed = passedOf(samples);
   const { command, metrics, flags, phases } = report;
   const numbers = Object.entries(metrics).slice(0, 20);
   return (
@@ -22,6 +33,7 @@ export function TestSummary({ report, onOutput }: { report: TestReport; onOutput
         <div className="flex flex-wrap items-center gap-2">
           <Chip tone={report.success ? "done" : "failed"}>{report.success ? "● resolved" : "▲ not resolved"}</Chip>
           <span className="text-sm text-g7">by the rules of {visibleText(report.grader)}</span>
+          {passed && <span className="num text-sm text-g7">{passedWords(passed)}</span>}
           {flags.map((flag) => (
             <Chip key={flag} tone="paused" title="For people to look at; never part of the reward">
               ⚑ {visibleText(flag)}
