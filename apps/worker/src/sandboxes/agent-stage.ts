@@ -52,7 +52,7 @@ export async function collectFromAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const { of, task, instance } = agent;
-  const { sandbox, runtime } = opened;
+  const { sandbox } = opened;
   const startedAt = performance.now();
   if (task.gradeInPlace !== true) await sandbox.killAll(signal);
   for (const evidence of (await task.collect?.(instance, sandbox, signal)) ?? []) {

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { firstDivergence, usualSiblings } from "./sibling-choice.ts";
 
-const sibling = (rolloutId: string, reward: number | null) => ({ rolloutId, sample: 0, reward, ending: null });
+const sibling = (rolloutId: string, reward: number | null) => ({
+  rolloutId,
+  sample: 0,
+  reward,
+  success: null,
+  ending: null,
+});
 const say = (...texts: string[]) => texts.map((text) => ({ sampled: { text, cutCharacters: 0 } }));
 
 test("a rollout is read against the best and the worst of the others", () => {
