@@ -1,4 +1,5 @@
 /** The model server comes and goes; the run's rows say what its model is, and the model is made that again. */
+import { readRun } from "@rolldeck/db/reads/read-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
@@ -104,6 +105,25 @@ describe("a model server that loses the model", () => {
     });
     expect(digest).toBe(await reference());
   });
+});
+
+test("a server of somebody else's that goes under a run is named on its page, and the run fails after its bound", async () => {
+  rig = await startRig({ delayMs: 20 });
+  const made = rig;
+  const { url } = made.gpu;
+  const runId = await made.launch({ ...trainer(100, 50), backend: { endpoint: url, awayMinutes: 0.1 } });
+  await untilStep(made, runId, 1);
+  await made.gpu.pause();
+  const waitingFor = await made.until(
+    "the absence is on the page",
+    async () => (await readRun(made.database.pool, runId)).waitingFor,
+  );
+  expect(waitingFor).toMatchObject({ address: url, reason: "connection refused", limitMinutes: 0.1 });
+  expect((await made.status(runId)).status).toBe("running");
+  expect(await made.untilStatus(runId, "completed", "failed")).toBe("failed");
+  const { reason } = await made.status(runId);
+  expect(reason).toMatch(/has not answered for 0\.1 min .*connection refused/);
+  expect(reason).toContain(url);
 });
 
 test("the model of a run that is over is freed, its last version saved", async () => {

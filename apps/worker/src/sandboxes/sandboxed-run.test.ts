@@ -224,6 +224,20 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
     ]);
   });
 
+  test("time in which the model server is away is none of the agent's", async () => {
+    rig = await start(doubled({ maxRunMs: () => 6_000 }));
+    const runId = await rig.launch(config());
+    await rig.until("an agent is at work", () => rig.value("select 1 from rollouts where turns > 0"));
+    await rig.gpu.pause();
+    await new Promise((resolve) => setTimeout(resolve, 8_000));
+    await rig.gpu.resume();
+    expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+    expect((await outcomes(runId)).map(({ reward, ending }) => [reward, ending])).toEqual([
+      [1, "finish_tool"],
+      [1, "finish_tool"],
+    ]);
+  });
+
   test("set-up that fails is a failed attempt, and its sandbox is gone with it", async () => {
     let failures = 0;
     const flaky = doubled({
