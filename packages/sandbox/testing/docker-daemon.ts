@@ -4,7 +4,7 @@
  * of its mounts and removes its folder.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,14 @@ export interface DockerDaemon {
   readonly socket: string;
   /** Ends it when we started it, else nothing. Idempotent. */
   stop(): Promise<void>;
+}
+/** One that was started here: it may be done to whatever happens to daemons. */
+export interface OwnDockerDaemon extends DockerDaemon {
+  /** Takes connections and answers none, until it is thawed. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it with this signal and starts it again over the same folders; resolves when it answers. */
+  restart(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 export interface MissingDocker {
   /** Why there is none, and the command that helps where there is one. */
@@ -46,7 +54,7 @@ export async function findDockerDaemon(): Promise<DockerDaemon | MissingDocker> 
 }
 
 /** A daemon of our own, with no image and no network. */
-export async function startDockerDaemon(): Promise<DockerDaemon | MissingDocker> {
+export async function startDockerDaemon(): Promise<OwnDockerDaemon | MissingDocker> {
   const dockerd = ["/usr/sbin/dockerd", "/usr/bin/dockerd", "/usr/local/bin/dockerd"].find((file) => existsSync(file));
   if (dockerd === undefined) {
     return { missing: "no Docker daemon answers and dockerd is not installed (sudo apt-get install -y docker.io)" };
@@ -68,7 +76,7 @@ export async function startDockerDaemon(): Promise<DockerDaemon | MissingDocker>
   const ended = new Promise<void>((resolve) => keeper.once("close", () => resolve()));
   const giveUpAt = Date.now() + startMs;
   while (Date.now() < giveUpAt && keeper.exitCode === null) {
-    if (await answers(socket)) return { socket, stop };
+    if (await answers(socket)) return { socket, stop, ...ways(folder, socket) };
     await Promise.race([delay(50), ended]);
   }
   await stop();
@@ -89,12 +97,13 @@ const cleanUp = `clean() {
   rm -rf "$1"
 }`;
 const keeperScript = `${cleanUp}
-"$@" 3<&- >"$0/log" 2>&1 </dev/null &
-server=$!
-(read -r _ <&3; kill -TERM $server 2>/dev/null) &
+begin() { rm -f "$0/pid" "$0/exec/containerd/containerd.pid"; "$@" 3<&- >>"$0/log" 2>&1 </dev/null & server=$!; echo $server >"$0/server"; }
+begin "$@"
+(read -r _ <&3; echo >"$0/over"; read -r server <"$0/server"; kill -TERM $server; kill -CONT $server) 2>/dev/null &
 watcher=$!
 exec 3<&-
 wait $server
+while [ -e "$0/again" ] && ! [ -e "$0/over" ]; do rm "$0/again"; begin "$@"; wait $server; done
 kill $watcher 2>/dev/null
 tail -n 8 "$0/log" >&2
 clean "$0"`;
@@ -112,6 +121,23 @@ function stopper(keeper: ChildProcess): () => Promise<void> {
     const gone = new Promise<void>((resolve) => keeper.once("exit", () => resolve()));
     if (pipe && "end" in pipe) (pipe satisfies Writable).end();
     await gone;
+  };
+}
+
+function ways(folder: string, socket: string): Omit<OwnDockerDaemon, "socket" | "stop"> {
+  const server = (): number => Number(readFileSync(join(folder, "server"), "utf8"));
+  return {
+    freeze: () => void process.kill(server(), "SIGSTOP"),
+    thaw: () => void process.kill(server(), "SIGCONT"),
+    restart: async (signal) => {
+      const before = server();
+      writeFileSync(join(folder, "again"), "");
+      process.kill(before, signal);
+      for (const giveUpAt = Date.now() + startMs; Date.now() < giveUpAt; await delay(50)) {
+        if (server() !== before && (await answers(socket))) return;
+      }
+      throw new Error("dockerd did not come up again");
+    },
   };
 }
 

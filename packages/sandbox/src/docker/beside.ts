@@ -15,7 +15,7 @@ import type { EgressSettings } from "../settings.ts";
 import { pause } from "../shared/waiting.ts";
 import { ExecAnswer } from "./answers.ts";
 import { containerName, defaultResources, labels } from "./container-options.ts";
-import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
+import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import type { DockerImages } from "./images.ts";
 
 export interface BesideScene {
@@ -108,7 +108,7 @@ export async function besideIds(docker: Docker, deployment: string): Promise<Rea
 /** 404 and "being removed" mean done. */
 async function gone(what: string, removal: Promise<unknown>): Promise<void> {
   try {
-    await removal;
+    await heard(what, removal, { limitMs: containerMs });
   } catch (error) {
     const status = statusOf(error);
     if (status !== 404 && status !== 409) throw daemonTrouble(error, what);
@@ -119,7 +119,7 @@ async function gone(what: string, removal: Promise<unknown>): Promise<void> {
 async function removeNetwork(network: Docker.Network): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await network.remove();
+      await heard("removing a sandbox's network", network.remove());
       return;
     } catch (error) {
       if (statusOf(error) !== 403 || tries >= 20) throw error;
@@ -149,15 +149,8 @@ async function makeNetwork(scene: BesideScene, spec: SandboxSpec): Promise<{ nam
     const place = digest.readUInt16BE(2 * attempt) & 0xfff;
     const base = ((10 << 24) | (231 << 16) | (place << 4)) >>> 0;
     try {
-      await scene.docker.createNetwork({
-        Name: name,
-        Driver: "bridge",
-        Internal: spec.network.mode !== "public",
-        IPAM: { Driver: "default", Config: [{ Subnet: `${addressText(base)}/28` }] },
-        // An internal network's bridge would answer with the machine's own services.
-        Options: spec.network.mode === "public" ? {} : { "com.docker.network.bridge.inhibit_ipv4": "true" },
-        Labels: besideLabels(scene, spec),
-      });
+      const options = networkOptions(scene, spec, name, `${addressText(base)}/28`);
+      await heard("making a sandbox's network", scene.docker.createNetwork(options));
       return { name, base };
     } catch (error) {
       const taken = /overlap|address pools?|already in use/i.test(error instanceof Error ? error.message : "");
@@ -165,6 +158,21 @@ async function makeNetwork(scene: BesideScene, spec: SandboxSpec): Promise<{ nam
     }
   }
 }
+
+const networkOptions = (
+  scene: BesideScene,
+  spec: SandboxSpec,
+  name: string,
+  subnet: string,
+): Docker.NetworkCreateOptions => ({
+  Name: name,
+  Driver: "bridge",
+  Internal: spec.network.mode !== "public",
+  IPAM: { Driver: "default", Config: [{ Subnet: subnet }] },
+  // An internal network's bridge would answer with the machine's own services.
+  Options: spec.network.mode === "public" ? {} : { "com.docker.network.bridge.inhibit_ipv4": "true" },
+  Labels: besideLabels(scene, spec),
+});
 
 const addressText = (address: number): string => [24, 16, 8, 0].map((bits) => (address >>> bits) & 255).join(".");
 
@@ -212,18 +220,22 @@ async function startService(
   signal: AbortSignal,
 ): Promise<void> {
   const image = await scene.images.ensure(service.image, () => undefined, signal);
-  const container = await scene.docker.createContainer({
-    name: `${containerName(spec.id)}-${service.name}`,
-    Image: image.id,
-    ...(service.command === null ? {} : { Cmd: [...service.command] }),
-    Env: Object.entries(service.environment).map(([name, value]) => `${name}=${value}`),
-    Hostname: service.name,
-    Labels: besideLabels(scene, spec),
-    ...(service.healthcheck === null ? {} : { Healthcheck: dockerCheck(service.healthcheck) }),
-    HostConfig: besideHost(service.resources, place),
-    NetworkingConfig: joined(place),
-  });
-  await container.start();
+  const container = await asked(
+    `making the service ${service.name}`,
+    scene.docker.createContainer({
+      name: `${containerName(spec.id)}-${service.name}`,
+      Image: image.id,
+      ...(service.command === null ? {} : { Cmd: [...service.command] }),
+      Env: Object.entries(service.environment).map(([name, value]) => `${name}=${value}`),
+      Hostname: service.name,
+      Labels: besideLabels(scene, spec),
+      ...(service.healthcheck === null ? {} : { Healthcheck: dockerCheck(service.healthcheck) }),
+      HostConfig: besideHost(service.resources, place),
+      NetworkingConfig: joined(place),
+    }),
+    { limitMs: containerMs },
+  );
+  await asked(`starting the service ${service.name}`, container.start(), { limitMs: containerMs });
   await untilUp(container, service, signal);
 }
 
@@ -276,7 +288,7 @@ async function untilUp(
 /** A service that ended has removed itself. */
 async function inspected(container: Docker.Container, name: string): Promise<unknown> {
   try {
-    return await container.inspect();
+    return await heard(`looking at the service ${name}`, container.inspect());
   } catch (error) {
     if (statusOf(error) === 404) throw refused(`the service ${name} ended as soon as it was started`);
     throw error;
@@ -287,23 +299,26 @@ async function startProxy(scene: BesideScene, spec: SandboxSpec, place: Place, s
   const { docker, images, egress } = scene;
   if (egress.image === null || spec.network.mode !== "allow-list") return;
   const image = await images.ensure({ kind: "name", name: egress.image }, () => undefined, signal);
-  const container = await docker.createContainer({
-    name: `${containerName(spec.id)}-${proxyName}`,
-    Image: image.id,
-    Env: [
-      `EGRESS_HOSTS=${spec.network.hosts.join(",")}`,
-      `EGRESS_PORT=${proxyPort}`,
-      ...(egress.allowPrivate ? ["EGRESS_ALLOW_PRIVATE=1"] : []),
-    ],
-    Labels: besideLabels(scene, spec),
-    HostConfig: {
-      ...besideHost({ cpus: 0.5, memoryMb: 256, pids: 64, diskMb: null }, { ...place, network: egress.network }),
-      // Names are resolved outside.
-      Dns: undefined,
-      ExtraHosts: undefined,
-      CapAdd: [],
-    },
-  });
+  const limits = { cpus: 0.5, memoryMb: 256, pids: 64, diskMb: null };
+  const container = await asked(
+    "making the egress proxy",
+    docker.createContainer({
+      name: `${containerName(spec.id)}-${proxyName}`,
+      Image: image.id,
+      Env: [
+        `EGRESS_HOSTS=${spec.network.hosts.join(",")}`,
+        `EGRESS_PORT=${proxyPort}`,
+        ...(egress.allowPrivate ? ["EGRESS_ALLOW_PRIVATE=1"] : []),
+      ],
+      Labels: besideLabels(scene, spec),
+      HostConfig: {
+        ...besideHost(limits, { ...place, network: egress.network }),
+        // Names are resolved outside.
+        ...{ Dns: undefined, ExtraHosts: undefined, CapAdd: [] },
+      },
+    }),
+    { limitMs: containerMs },
+  );
   await asked(
     "joining a sandbox's network",
     docker.getNetwork(place.network).connect({
@@ -311,7 +326,7 @@ async function startProxy(scene: BesideScene, spec: SandboxSpec, place: Place, s
       EndpointConfig: { IPAMConfig: { IPv4Address: place.address } },
     }),
   );
-  await container.start();
+  await asked("starting the egress proxy", container.start(), { limitMs: containerMs });
   await untilProxyAnswers(container);
 }
 
@@ -324,10 +339,11 @@ raise SystemExit(1)`;
 /** The first command of a sandbox finds it. @throws BoundaryError("sandbox", "unavailable") */
 async function untilProxyAnswers(container: Docker.Container): Promise<void> {
   try {
-    const exec = await container.exec({ Cmd: ["python3", "-c", knock], AttachStdout: true });
-    const output = await exec.start({ Detach: false });
-    await finished(output.resume());
-    const { ExitCode } = ExecAnswer.parse(await exec.inspect());
+    const what = "knocking at the egress proxy";
+    const exec = await asked(what, container.exec({ Cmd: ["python3", "-c", knock], AttachStdout: true }));
+    const output = await asked(what, exec.start({ Detach: false }), { late: (stream) => stream.destroy() });
+    await asked(what, finished(output.resume()), { limitMs: containerMs });
+    const { ExitCode } = ExecAnswer.parse(await asked(what, exec.inspect()));
     if (ExitCode !== 0) throw new Error(`exit ${ExitCode}`);
   } catch (cause) {
     throw new BoundaryError("sandbox", "unavailable", "the egress proxy did not come up", { cause, retryable: true });

@@ -8,7 +8,7 @@ import { unlessAborted } from "../shared/waiting.ts";
 import { PathAnswer, StatAnswer } from "./answers.ts";
 import { type BesideScene, closeBeside } from "./beside.ts";
 import { containerOptions, type ImageFacts } from "./container-options.ts";
-import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
+import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import { type NetworkPart, networkPart } from "./network.ts";
 
 const hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
@@ -62,7 +62,7 @@ export class ContainerMaker {
       signal.throwIfAborted();
       if (network.disabled) await this.#nameLoopback(container, image.id);
       signal.throwIfAborted();
-      await container.start();
+      await heard(`opening sandbox ${spec.id}`, container.start(), { limitMs: containerMs });
     } catch (error) {
       await this.#drop(container.id);
       await this.#dropBeside(spec.id);
@@ -79,7 +79,9 @@ export class ContainerMaker {
   async #create(spec: SandboxSpec, image: ImageFacts, network: NetworkPart): Promise<Docker.Container> {
     const scene = this.#scene(network);
     try {
-      return await this.#docker.createContainer(containerOptions(spec, image, scene));
+      const creating = this.#docker.createContainer(containerOptions(spec, image, scene));
+      const late = (container: Docker.Container): void => void this.#drop(container.id);
+      return await heard(`opening sandbox ${spec.id}`, creating, { limitMs: containerMs, late });
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       if (scene.diskQuota && /storage-opt|storage opt|quota/i.test(text)) {
@@ -114,16 +116,14 @@ export class ContainerMaker {
 
   async #drop(containerId: string): Promise<void> {
     // What can't be removed now is removed as a leftover.
-    await this.#docker
-      .getContainer(containerId)
-      .remove({ force: true, v: true })
-      .catch(() => undefined);
+    const removal = this.#docker.getContainer(containerId).remove({ force: true, v: true });
+    await heard("dropping a sandbox", removal, { limitMs: containerMs }).catch(() => undefined);
   }
 }
 
 async function sizeOf(container: Docker.Container, path: string): Promise<number> {
   try {
-    const answer: unknown = await container.infoArchive({ path });
+    const answer: unknown = await heard("looking into a sandbox", container.infoArchive({ path }));
     // Its answer is a stream without content: left alone, its connection would be held for ever.
     if (answer instanceof Readable) answer.destroy();
     const stat = PathAnswer.parse(answer).headers["x-docker-container-path-stat"];

@@ -1,5 +1,6 @@
 /** What everything that acts on one container needs to know. */
 import type Docker from "dockerode";
+import type { Turns } from "../shared/waiting.ts";
 import type { OomWatch } from "./oom-watch.ts";
 
 export interface ContainerScene {
@@ -12,4 +13,6 @@ export interface ContainerScene {
   readonly workdir: string;
   readonly pids: number;
   readonly oom: OomWatch;
+  /** Two that end all of a user's processes would end each other first. */
+  readonly endings: Turns;
 }

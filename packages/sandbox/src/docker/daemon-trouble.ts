@@ -1,5 +1,14 @@
-/** What the Docker daemon's failures mean to a caller: gone, unavailable, no image, refused or full. */
+/**
+ * What the Docker daemon's failures mean to a caller: gone, unavailable, no image, refused or full. Invariant: whoever asks the
+ * daemon through here hears within a limit, also of a daemon that takes connections and answers none.
+ */
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { inTime } from "../shared/waiting.ts";
+
+/** For all that a daemon does at once, however busy its machine is. */
+export const answerMs = 30_000;
+/** For making, starting, stopping and removing a container: many at a time on a slow disk take their turns. */
+export const containerMs = 60_000;
 
 const away = new Set([
   "ECONNREFUSED",
@@ -47,16 +56,35 @@ export function daemonTrouble(error: unknown, what: string): BoundaryError {
   return made("unavailable", `${what}: ${text}`, true);
 }
 
-/** An answer of the daemon, or its failure in our words. */
-export async function asked<T>(what: string, answer: Promise<T>): Promise<T> {
+interface Patience<T> {
+  /** Default `answerMs`. */
+  readonly limitMs?: number;
+  /** Gets what comes after it was given up on: it may hold a connection. */
+  readonly late?: (answer: T) => void;
+}
+
+/** An answer of the daemon, or its failure in our words. @throws BoundaryError("sandbox") */
+export async function asked<T>(what: string, answer: Promise<T>, patience: Patience<T> = {}): Promise<T> {
   try {
-    return await answer;
+    return await heard(what, answer, patience);
   } catch (error) {
     throw daemonTrouble(error, what);
   }
 }
 
-export const gone = (id: string, cause?: unknown): BoundaryError =>
-  new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`, { cause });
+/** As `asked`, with the daemon's failure as it came: for those who tell statuses apart. Silence is `unavailable` here, too. */
+export async function heard<T>(
+  what: string,
+  answer: Promise<T>,
+  { limitMs = answerMs, late }: Patience<T> = {},
+): Promise<T> {
+  let givenUp = false;
+  if (late !== undefined) answer.then((value) => (givenUp ? late(value) : undefined)).catch(() => undefined);
+  return inTime(answer, limitMs, () => {
+    givenUp = true;
+    const message = `${what}: the sandbox runtime does not answer (Docker was silent for ${limitMs / 1000} s)`;
+    return new BoundaryError("sandbox", "unavailable", message, { retryable: true });
+  });
+}
 
 export const refused = (message: string): BoundaryError => new BoundaryError("sandbox", "refused", message);

@@ -14,12 +14,13 @@ import {
 } from "@rolldeck/contracts/ports/sandbox";
 import Docker from "dockerode";
 import type { RuntimeScene } from "../runtime-scene.ts";
-import { Places, pause, unlessAborted, within } from "../shared/waiting.ts";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { Places, pause, Turns, unlessAborted, within } from "../shared/waiting.ts";
 import { ContainerAnswer, InfoAnswer, ListAnswer } from "./answers.ts";
 import { besideIds, closeBeside } from "./beside.ts";
 import { ContainerMaker } from "./container-maker.ts";
 import { containerName, defaultResources, labels, specLabels } from "./container-options.ts";
-import { asked, daemonTrouble, gone, refused, statusOf } from "./daemon-trouble.ts";
+import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import { DockerImages } from "./images.ts";
 import { leaseLine } from "./lease-keeper.ts";
@@ -129,6 +130,7 @@ export class DockerRuntime implements SandboxRuntime {
       workdir: made.labels[labels.workdir] ?? "/",
       pids: Number(made.labels[labels.pids] ?? defaultResources.pids),
       oom: this.#oom,
+      endings: new Turns(),
     });
   }
 
@@ -136,14 +138,15 @@ export class DockerRuntime implements SandboxRuntime {
   async #find(id: string): Promise<{ readonly containerId: string; readonly labels: Record<string, string> }> {
     let answer: unknown;
     try {
-      answer = await this.#docker.getContainer(containerName(id)).inspect();
+      const inspection = this.#docker.getContainer(containerName(id)).inspect();
+      answer = await heard(`looking for sandbox ${id}`, inspection);
     } catch (error) {
-      if (statusOf(error) === 404) throw gone(id, error);
+      if (statusOf(error) === 404) throw sandboxGone(id, error);
       throw daemonTrouble(error, `looking for sandbox ${id}`);
     }
     const { Id, State, Config } = ContainerAnswer.parse(answer);
     const found = Config.Labels ?? {};
-    if (!State.Running || found[labels.deployment] !== this.#deployment) throw gone(id);
+    if (!State.Running || found[labels.deployment] !== this.#deployment) throw sandboxGone(id);
     return { containerId: Id, labels: found };
   }
 
@@ -172,6 +175,7 @@ export class DockerRuntime implements SandboxRuntime {
       const input = await asked(
         `renewing sandbox ${id}`,
         this.#docker.getContainer(containerId).attach({ stream: true, stdin: true, hijack: true }),
+        { late: (late) => "destroy" in late && typeof late.destroy === "function" && late.destroy() },
       );
       await new Promise<void>((resolve, reject) => {
         const stop = setTimeout(() => {
@@ -204,7 +208,7 @@ export class DockerRuntime implements SandboxRuntime {
     const giveUpMs = performance.now() + removalMs;
     for (let waitMs = 20; ; waitMs = Math.min(500, waitMs * 2)) {
       try {
-        await container.remove({ force: true, v: true });
+        await heard("closing a sandbox", container.remove({ force: true, v: true }), { limitMs: containerMs });
         return;
       } catch (error) {
         if (statusOf(error) === 404) return;

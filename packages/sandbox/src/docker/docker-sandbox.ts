@@ -8,14 +8,16 @@ import { execCommand } from "./exec-command.ts";
 import { killProcesses } from "./kill-processes.ts";
 import { spawnCommand } from "./spawn-command.ts";
 
-export class DockerSandbox implements Sandbox {
+/** Of many gigabytes, on a slow disk. */
+const commitMs = 900_000;
+
+export class DockerSandbox extends FilesByExec implements Sandbox {
   readonly runtime = "docker";
   readonly #scene: ContainerScene;
-  readonly #files: FilesByExec;
 
   constructor(scene: ContainerScene) {
+    super();
     this.#scene = scene;
-    this.#files = new FilesByExec(this);
   }
 
   get id(): string {
@@ -38,32 +40,6 @@ export class DockerSandbox implements Sandbox {
     return unlessAborted(killProcesses(this.#scene, user ?? this.#scene.user), signal);
   }
 
-  readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#files.readFile(path, options, signal);
-  }
-
-  writeFile(
-    path: string,
-    bytes: Uint8Array,
-    options: { readonly mode?: number; readonly user?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    return this.#files.writeFile(path, bytes, options, signal);
-  }
-
-  putArchive(
-    path: string,
-    tar: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { readonly user?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    return this.#files.putArchive(path, tar, options, signal);
-  }
-
-  getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#files.getArchive(path, options, signal);
-  }
-
   /** Its memory file systems and processes are no part of it. Whoever asked removes the image. */
   async snapshot(signal: AbortSignal): Promise<string> {
     const { container, id, user } = this.#scene;
@@ -71,7 +47,9 @@ export class DockerSandbox implements Sandbox {
     // The image takes after the container, whose program and user are the keeper's.
     const changes = [`USER ${user}`, "ENTRYPOINT []", "CMD []"];
     await unlessAborted(
-      asked("keeping a sandbox as an image", container.commit({ repo: "rolldeck-snapshot", tag, changes })),
+      asked("keeping a sandbox as an image", container.commit({ repo: "rolldeck-snapshot", tag, changes }), {
+        limitMs: commitMs,
+      }),
       signal,
     );
     return `rolldeck-snapshot:${tag}`;

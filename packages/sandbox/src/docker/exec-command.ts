@@ -10,10 +10,12 @@ import type { Duplex, Readable } from "node:stream";
 import type { ExecRequest, ExecResult } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
 import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { neverBegan, unfitReason } from "../shared/unfit-command.ts";
 import { pause, unlessAborted } from "../shared/waiting.ts";
 import { ContainerAnswer, ExecAnswer } from "./answers.ts";
 import type { ContainerScene } from "./container-scene.ts";
-import { asked, daemonTrouble, gone, refused, statusOf } from "./daemon-trouble.ts";
+import { asked, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import { askProcessesToEnd, killProcesses } from "./kill-processes.ts";
 import { OutputFrames } from "./output-frames.ts";
 
@@ -23,8 +25,6 @@ const graceMs = 1_000;
 const closingMs = 3_000;
 const removalMs = 300;
 const oomWordMs = 300;
-/** Of one argument or variable, in bytes: the kernel's limit. */
-const maxArgument = 131_071;
 
 export const execOptions = (
   scene: ContainerScene,
@@ -46,17 +46,8 @@ export async function execCommand(
 ): Promise<ExecResult> {
   signal.throwIfAborted();
   const unfit = unfitReason(request);
-  if (unfit !== null) return couldNotStart(126, unfit, 0);
+  if (unfit !== null) return neverBegan(126, unfit);
   return new RunningCommand(scene, request).run(signal);
-}
-
-/** Why no program can be started with these words; the kernel would refuse them, each runtime in other words. */
-export function unfitReason(request: Pick<ExecRequest, "command" | "environment">): string | null {
-  if (request.command.length === 0) return "no command";
-  const words = [...request.command, ...Object.entries(request.environment ?? {}).map((pair) => pair.join("="))];
-  if (words.some((word) => word.includes("\0"))) return "an argument holds a zero byte";
-  if (words.some((word) => Buffer.byteLength(word) > maxArgument)) return "argument list too long";
-  return null;
 }
 
 class RunningCommand {
@@ -104,7 +95,8 @@ class RunningCommand {
     const exec = await asked("starting a command", this.#scene.container.exec(options));
     let stream: Duplex;
     try {
-      stream = await exec.start(stdin === undefined ? { Detach: false } : { hijack: true, stdin: true });
+      const starting = exec.start(stdin === undefined ? { Detach: false } : { hijack: true, stdin: true });
+      stream = await heard("starting a command", starting, { late: (unwanted) => unwanted.destroy() });
     } catch (error) {
       return this.#notStarted(error);
     }
@@ -116,25 +108,27 @@ class RunningCommand {
     }
     if (stdin !== undefined) writeInput(stream, stdin);
     await this.#collect(stream);
-    let exitCode = await this.#exitCode(exec);
-    if (this.#ending !== null) {
-      await this.#ending;
-      exitCode = null;
-    }
-    return this.#result(exitCode);
+    const exitCode = this.#ending === null ? await this.#exitCode(exec) : null;
+    // Its time may have been over while it was asked.
+    if (this.#ending === null) return this.#result(exitCode);
+    await this.#ending;
+    return this.#result(null);
   }
 
   /** A program that is not there is a failed command; daemons tell of it by status or in the output. */
-  #notStarted(error: unknown): ExecResult {
+  #notStarted(error: unknown): Promise<ExecResult> {
     const text = error instanceof Error ? error.message : String(error);
     if (statusOf(error) === null || !isStartFailure(text)) throw daemonTrouble(error, "starting a command");
     return this.#startFailure(text);
   }
 
-  #startFailure(text: string): ExecResult {
+  /** In a sandbox that just ended nothing starts either: that is no failure of the command. */
+  async #startFailure(text: string): Promise<ExecResult> {
+    const { container, id } = this.#scene;
     if (text.includes("unable to find user")) throw refused(`the sandbox has no user ${this.#request.user}`);
     const missing = !text.includes("chdir to cwd") && /executable file not found|no such file or directory/.test(text);
-    return couldNotStart(missing ? 127 : 126, text, performance.now() - this.#startedMs);
+    if (!(await (missing ? isRunning(container) : livesOn(container)))) throw sandboxGone(id);
+    return neverBegan(missing ? 127 : 126, text, performance.now() - this.#startedMs);
   }
 
   #collect(stream: Readable): Promise<void> {
@@ -205,7 +199,7 @@ class RunningCommand {
       if (isStartFailure(text)) return this.#startFailure(text.trim());
     }
     const killed = exitCode === null || exitCode === 137 || exitCode === 143;
-    if (killed && !(await livesOn(container))) throw gone(id);
+    if (killed && !(await livesOn(container))) throw sandboxGone(id);
     const waitMs = exitCode === 137 ? oomWordMs : 0;
     return {
       exitCode,
@@ -228,20 +222,6 @@ function writeInput(stream: Duplex, bytes: Uint8Array): void {
   stream.end(bytes);
 }
 
-function couldNotStart(exitCode: number, reason: string, durationMs: number): ExecResult {
-  const none = new Uint8Array(0);
-  const text = new TextEncoder().encode(`${reason.trim()}\n`);
-  return {
-    exitCode,
-    timedOut: false,
-    flooded: false,
-    outOfMemory: false,
-    stdout: { head: none, gapBytes: 0, tail: none, bytes: 0 },
-    stderr: { head: text, gapBytes: 0, tail: none, bytes: text.length },
-    durationMs,
-  };
-}
-
 /** A container that is being removed kills its commands first, and says for a moment longer that it runs. */
 export async function livesOn(container: Docker.Container): Promise<boolean> {
   if (!(await isRunning(container))) return false;
@@ -252,7 +232,7 @@ export async function livesOn(container: Docker.Container): Promise<boolean> {
 /** False for one that is not there, too. */
 export async function isRunning(container: Docker.Container): Promise<boolean> {
   try {
-    const { State } = ContainerAnswer.parse(await container.inspect());
+    const { State } = ContainerAnswer.parse(await heard("looking at a sandbox", container.inspect()));
     return State.Running;
   } catch (error) {
     if (statusOf(error) === 404) return false;

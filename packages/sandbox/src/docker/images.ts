@@ -10,7 +10,7 @@ import { unlessAborted } from "../shared/waiting.ts";
 import { ImageAnswer, ProgressAnswer } from "./answers.ts";
 import { readBuildContext } from "./build-context.ts";
 import type { ImageFacts } from "./container-options.ts";
-import { asked, daemonTrouble, refused, statusOf } from "./daemon-trouble.ts";
+import { answerMs, asked, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 
 /** A pull of which nothing is heard for so long is given up. */
 const silenceMs = 300_000;
@@ -73,7 +73,7 @@ export class DockerImages {
   async #find(name: string): Promise<ImageFacts | null> {
     let answer: unknown;
     try {
-      answer = await this.#docker.getImage(name).inspect();
+      answer = await heard(`looking for image ${name}`, this.#docker.getImage(name).inspect());
     } catch (error) {
       if (statusOf(error) === 404) return null;
       throw daemonTrouble(error, `looking for image ${name}`);
@@ -111,7 +111,7 @@ export class DockerImages {
       const advice = `load it on the machine (docker load), or make it reachable (docker pull ${name})`;
       let stream: NodeJS.ReadableStream;
       try {
-        stream = await this.#docker.pull(name);
+        stream = await heard(`pulling ${name}`, this.#docker.pull(name), { limitMs: silenceMs });
       } catch (error) {
         const trouble = daemonTrouble(error, `pulling ${name}`);
         if (statusOf(error) === null) throw trouble;
@@ -147,6 +147,7 @@ export class DockerImages {
           labels: { "rolldeck.deployment": this.#settings.deployment },
           abortSignal: stopped,
         }),
+        { limitMs: image.timeoutMs + answerMs },
       );
       const end = await readProgress(stream, image.timeoutMs, hear, stopped);
       if (end !== null) throw noImage(`the image of ${image.context} does not build: ${end}\n${log}`.trim());

@@ -3,9 +3,10 @@
  * ending the one it knows would spare what left its group; a signal to all of the user's processes at once spares none, however
  * they were started and even at the limit of processes. The keeper is another user's and lives.
  */
+import { killedWord, killScript, stuck, stuckWord } from "../shared/kill-script.ts";
 import { within } from "../shared/waiting.ts";
 import type { ContainerScene } from "./container-scene.ts";
-import { asked } from "./daemon-trouble.ts";
+import { asked, containerMs } from "./daemon-trouble.ts";
 
 const answerMs = 15_000;
 /**
@@ -16,7 +17,7 @@ const tries = [0, 0, 0, 64, 256];
 
 /** Asks them to end; those that can't hear it are not asked again. @throws BoundaryError("sandbox") */
 export async function askProcessesToEnd(scene: ContainerScene, user: string): Promise<void> {
-  await sendSignal(scene, user, "TERM");
+  await sendSignal(scene, user, askScript);
 }
 
 /**
@@ -25,9 +26,13 @@ export async function askProcessesToEnd(scene: ContainerScene, user: string): Pr
  * goes on until the sandbox is closed.
  * @throws BoundaryError("sandbox"): `gone`, or `unavailable` when the daemon did not do it
  */
-export async function killProcesses(scene: ContainerScene, user: string): Promise<void> {
+export function killProcesses(scene: ContainerScene, user: string): Promise<void> {
+  return scene.endings.take(() => killAll(scene, user));
+}
+
+async function killAll(scene: ContainerScene, user: string): Promise<void> {
   if (await killWithShell(scene, user)) return;
-  await within(asked("ending processes", scene.container.restart({ t: 0 })), answerMs, "ending processes");
+  await asked("ending processes", scene.container.restart({ t: 0 }), { limitMs: containerMs });
 }
 
 async function killWithShell(scene: ContainerScene, user: string): Promise<boolean> {
@@ -38,7 +43,7 @@ async function killWithShell(scene: ContainerScene, user: string): Promise<boole
         raised = true;
         await asked("ending processes", scene.container.update({ PidsLimit: scene.pids + more }));
       }
-      if ((await sendSignal(scene, user, "KILL")) !== "no room") return true;
+      if ((await sendSignal(scene, user, killScript)) !== "no room") return true;
     }
     return false;
   } finally {
@@ -47,26 +52,27 @@ async function killWithShell(scene: ContainerScene, user: string): Promise<boole
 }
 
 /** Its own word that it got so far: a shell that could not be started ends with numbers of all kinds. */
-const sentWord = "rolldeck-sent";
+const askedWord = "rolldeck-asked";
+const askScript = `kill -TERM -1 2>/dev/null; echo ${askedWord}`;
 
 /** `no shell`: the image's is gone, or is no program any more. */
 async function sendSignal(
   scene: ContainerScene,
   user: string,
-  signal: string,
+  script: string,
 ): Promise<"sent" | "no room" | "no shell"> {
   const what = "ending processes";
   const work = (async () => {
     const exec = await asked(
       what,
       scene.container.exec({
-        Cmd: ["/bin/sh", "-c", `kill -${signal} -1 2>/dev/null; echo ${sentWord}`],
+        Cmd: ["/bin/sh", "-c", script],
         AttachStdout: true,
         User: user,
         WorkingDir: "/",
       }),
     );
-    const stream = await asked(what, exec.start({ Detach: false }));
+    const stream = await asked(what, exec.start({ Detach: false }), { late: (unwanted) => unwanted.destroy() });
     let said = "";
     await new Promise<void>((resolve) => {
       stream.on("data", (bytes: Buffer) => {
@@ -74,7 +80,8 @@ async function sendSignal(
       });
       stream.on("end", resolve).on("close", resolve).on("error", resolve);
     });
-    if (said.includes(sentWord)) return "sent";
+    if ([askedWord, killedWord].some((word) => said.includes(word))) return "sent";
+    if (said.includes(stuckWord)) throw stuck(scene.id);
     return /executable file not found|no such file or directory|permission denied|exec format/i.test(said)
       ? "no shell"
       : "no room";

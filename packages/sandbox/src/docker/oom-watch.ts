@@ -4,11 +4,13 @@
  * for by its time.
  */
 import type Docker from "dockerode";
-import { pause } from "../shared/waiting.ts";
+import { pause, within } from "../shared/waiting.ts";
 import { EventAnswer } from "./answers.ts";
 
 const maxLine = 64 * 1024;
 const maxKept = 10_000;
+/** How long a command waits for the stream of events, at most. */
+const openMs = 10_000;
 
 export class OomWatch {
   readonly #docker: Docker;
@@ -35,7 +37,7 @@ export class OomWatch {
       .finally(() => {
         this.#opening = null;
       });
-    await this.#opening;
+    await within(this.#opening, openMs, "reading the daemon's events").catch(() => undefined);
   }
 
   async #open(): Promise<void> {

@@ -6,11 +6,13 @@ import { type Duplex, PassThrough } from "node:stream";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { unfitReason } from "../shared/unfit-command.ts";
 import { pause, roomIn, unlessAborted } from "../shared/waiting.ts";
 import { ExecAnswer } from "./answers.ts";
 import type { ContainerScene } from "./container-scene.ts";
-import { asked, daemonTrouble, gone, refused } from "./daemon-trouble.ts";
-import { execOptions, livesOn, unfitReason } from "./exec-command.ts";
+import { asked, daemonTrouble, heard, refused } from "./daemon-trouble.ts";
+import { execOptions, livesOn } from "./exec-command.ts";
 import { OutputFrames } from "./output-frames.ts";
 
 /** @throws BoundaryError("sandbox"), or the signal's reason */
@@ -39,6 +41,7 @@ async function start(scene: ContainerScene, request: SpawnRequest, signal: Abort
   const stream = await asked(
     "starting a command",
     exec.start({ hijack: true, stdin: true, Tty: tty !== undefined, Detach: false }),
+    { late: (unwanted) => unwanted.destroy() },
   );
   const process = new DockerProcess(scene, exec, stream, tty !== undefined);
   const stop = (): void => void process.close();
@@ -115,7 +118,7 @@ class DockerProcess implements SandboxProcess {
   async #resize(columns: number, rows: number): Promise<void> {
     for (let tries = 0; ; tries += 1) {
       try {
-        await this.#exec.resize({ w: columns, h: rows });
+        await heard("resizing a terminal", this.#exec.resize({ w: columns, h: rows }));
         return;
       } catch (error) {
         if (this.#stream.destroyed || this.#stream.readableEnded) return;
@@ -140,7 +143,7 @@ class DockerProcess implements SandboxProcess {
   async #checked(exitCode: number | null): Promise<number | null> {
     // 126: it was taken away while the command was being started.
     const killed = exitCode === null || exitCode === 126 || exitCode === 137 || exitCode === 143;
-    if (killed && !(await livesOn(this.#scene.container))) throw gone(this.#scene.id);
+    if (killed && !(await livesOn(this.#scene.container))) throw sandboxGone(this.#scene.id);
     return exitCode;
   }
 

@@ -12,6 +12,7 @@ import {
   type SandboxSpec,
   sandboxIdPattern,
 } from "@rolldeck/contracts/ports/sandbox";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
 import { pause, unlessAborted } from "../shared/waiting.ts";
 import type { Cluster, PodFacts } from "./cluster.ts";
 import { renewCommand } from "./keeper.ts";
@@ -111,7 +112,7 @@ export class KubernetesRuntime implements SandboxRuntime {
 
   async attach(id: string, signal: AbortSignal): Promise<Sandbox> {
     const pod = await this.#options.cluster.pod(podName(id), signal);
-    if (pod === null || !this.#isOwn(pod) || !isRunning(pod)) throw gone(id);
+    if (pod === null || !this.#isOwn(pod) || !isRunning(pod)) throw sandboxGone(id);
     return this.#sandboxOf(id, pod, signal);
   }
 
@@ -181,7 +182,7 @@ export class KubernetesRuntime implements SandboxRuntime {
     const endAt = this.#options.now() + readyMs;
     while (this.#options.now() < endAt) {
       const pod = await this.#options.cluster.pod(podName(spec.id), signal);
-      if (pod === null) throw gone(spec.id);
+      if (pod === null) throw sandboxGone(spec.id);
       const trouble = troubleOf(pod);
       if (trouble !== null) throw trouble;
       const containers = pod.status?.containerStatuses ?? [];
@@ -260,8 +261,6 @@ function troubleOf(pod: PodFacts): BoundaryError | null {
   }
   return null;
 }
-
-const gone = (id: string): BoundaryError => new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`);
 
 /** Every node pulls the image for it; it does nothing else. */
 const pullerOf = (name: string, image: string, labels: Record<string, string>) => {

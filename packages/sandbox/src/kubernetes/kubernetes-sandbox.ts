@@ -5,9 +5,11 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
-import { unfitReason } from "../docker/exec-command.ts";
 import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
 import { FilesByExec } from "../shared/files-by-exec.ts";
+import { killScript } from "../shared/kill-script.ts";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { neverBegan, unfitReason } from "../shared/unfit-command.ts";
 import { pause, unlessAborted, within } from "../shared/waiting.ts";
 import { type ExecSocket, type ExecTarget, openExec } from "./exec-socket.ts";
 
@@ -26,31 +28,31 @@ const drainMs = 500;
 /** From the request to end everything to the end of the connection. */
 const killedMs = 10_000;
 
-const killScript =
-  "kill -TERM -1 2>/dev/null; n=0; while [ $n -lt 10 ] && kill -0 -1 2>/dev/null; do sleep 0.1; n=$((n+1)); done; kill -9 -1";
+const endScript = `kill -TERM -1 2>/dev/null; n=0
+while [ $n -lt 10 ] && kill -0 -1 2>/dev/null; do sleep 0.1; n=$((n+1)); done
+${killScript}`;
 
 type Cut = "time" | "flood";
 
-export class KubernetesSandbox implements Sandbox {
+export class KubernetesSandbox extends FilesByExec implements Sandbox {
   readonly id: string;
   readonly runtime = "kubernetes";
   readonly workdir: string;
   readonly #options: PodSandboxOptions;
-  readonly #files: FilesByExec;
   /** Kernel's count of processes it ended for memory, as last read. */
   #oomKills = 0;
 
   constructor(options: PodSandboxOptions) {
+    super();
     this.id = options.id;
     this.workdir = options.workdir;
     this.#options = options;
-    this.#files = new FilesByExec(this);
   }
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     this.#check(request.user);
     const unfit = unfitReason(request);
-    if (unfit !== null) return notStarted(unfit);
+    if (unfit !== null) return neverBegan(126, unfit);
     const startedAt = performance.now();
     const { stdin } = request;
     const command = wrapped(request, stdin?.length ?? null);
@@ -100,35 +102,7 @@ export class KubernetesSandbox implements Sandbox {
 
   async killAll(signal: AbortSignal, user?: string): Promise<void> {
     this.#check(user);
-    await this.#clear(["/bin/sh", "-c", "kill -9 -1"], signal);
-  }
-
-  readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#files.readFile(path, options, signal);
-  }
-
-  async writeFile(
-    path: string,
-    bytes: Uint8Array,
-    options: { readonly mode?: number; readonly user?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    this.#check(options.user);
-    await this.#files.writeFile(path, bytes, options, signal);
-  }
-
-  async putArchive(
-    path: string,
-    tar: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { readonly user?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    this.#check(options.user);
-    await this.#files.putArchive(path, tar, options, signal);
-  }
-
-  getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#files.getArchive(path, options, signal);
+    await this.#clear(["/bin/sh", "-c", killScript], signal);
   }
 
   /** Of a command and its streams; the end of its time or its output ends everything in the pod. */
@@ -154,7 +128,7 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   async #endAll(run: Run): Promise<void> {
-    await this.#clear(["/bin/sh", "-c", killScript], AbortSignal.timeout(killedMs));
+    await this.#clear(["/bin/sh", "-c", endScript], AbortSignal.timeout(killedMs));
     await within(
       run.socket.status.catch(() => null),
       killedMs,
@@ -170,7 +144,7 @@ export class KubernetesSandbox implements Sandbox {
     socket.stderr.resume();
     await socket.status.catch((error: unknown) => this.#explain(error).catch(() => null));
     socket.close();
-    if (!(await this.#options.isRunning())) throw this.#gone();
+    if (!(await this.#options.isRunning())) throw sandboxGone(this.id);
   }
 
   async #open(request: Parameters<typeof openExec>[1], signal: AbortSignal): Promise<ExecSocket> {
@@ -184,18 +158,14 @@ export class KubernetesSandbox implements Sandbox {
   /** @throws `gone` for a pod that no longer runs, `unavailable` for a connection that broke while it does */
   async #explain(error: unknown): Promise<never> {
     if (!(error instanceof BoundaryError) || error.code === "refused") throw error;
-    if (!(await this.#options.isRunning())) throw this.#gone(error);
+    if (!(await this.#options.isRunning())) throw sandboxGone(this.id, error);
     if (error.code !== "gone") throw error;
     throw new BoundaryError("sandbox", "unavailable", error.message, { cause: error, retryable: true });
   }
 
-  #gone(cause?: unknown): BoundaryError {
-    return new BoundaryError("sandbox", "gone", `sandbox ${this.id} is not there any more`, { cause });
-  }
-
   /** A pod that ended takes its commands along, which looks like a signal to each of them. */
   async #checkEnd(exitCode: number): Promise<void> {
-    if (exitCode === 137 && !(await this.#options.isRunning())) throw this.#gone();
+    if (exitCode === 137 && !(await this.#options.isRunning())) throw sandboxGone(this.id);
   }
 
   async #wasOutOfMemory(signal: AbortSignal): Promise<boolean> {
@@ -218,22 +188,6 @@ export class KubernetesSandbox implements Sandbox {
     const message = `commands of a kubernetes sandbox have the pod's user (${own}), not ${user}: set the user of the whole sandbox`;
     throw new BoundaryError("sandbox", "refused", message);
   }
-}
-
-/** As a shell says it. */
-function notStarted(why: string): ExecResult {
-  const head = Buffer.from(`${why}\n`);
-  const none = { head: new Uint8Array(0), gapBytes: 0, tail: new Uint8Array(0), bytes: 0 };
-  const stderr = { ...none, head, bytes: head.length };
-  return {
-    exitCode: 126,
-    timedOut: false,
-    flooded: false,
-    outOfMemory: false,
-    stdout: none,
-    stderr,
-    durationMs: 0,
-  };
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   sandboxIdPattern,
 } from "@rolldeck/contracts/ports/sandbox";
 import type { RuntimeScene } from "../runtime-scene.ts";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
 import {
   type CgroupVersion,
   makeCgroups,
@@ -88,7 +89,7 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async attach(id: string): Promise<Sandbox> {
     const record = await this.#living(id);
-    if (record === null) throw new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`);
+    if (record === null) throw sandboxGone(id);
     return new ProcessSandbox(record);
   }
 

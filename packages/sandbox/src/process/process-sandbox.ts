@@ -2,10 +2,15 @@
  * A sandbox made of namespaces. Invariants: a command that runs past its limit, prints too much or is aborted ends with everything
  * its user started; output past the caps is read and dropped; a sandbox that went away is `gone`, never a command that failed.
  */
+import { once } from "node:events";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
 import { FilesByExec } from "../shared/files-by-exec.ts";
+import { killedWord, killScript, stuck, stuckWord } from "../shared/kill-script.ts";
+import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { neverBegan, unfitReason } from "../shared/unfit-command.ts";
+import { pause, Turns } from "../shared/waiting.ts";
 import { oomKills } from "./cgroups.ts";
 import { type Entered, enterSandbox } from "./enter-sandbox.ts";
 import { enteredProcess } from "./entered-process.ts";
@@ -16,12 +21,18 @@ const drainMs = 500;
 /** What was killed ends at once; what does not is let go. */
 const killedMs = 5000;
 
-export class ProcessSandbox implements Sandbox {
+/** Of ending everything, where another process asks for it at the same time and they end each other. */
+const clearTries = 5;
+
+export class ProcessSandbox extends FilesByExec implements Sandbox {
   readonly runtime = "process";
 
-  readonly #files = new FilesByExec(this);
+  /** Two that end everything would end each other first. */
+  readonly #clearing = new Turns();
 
-  constructor(readonly record: HeldRecord) {}
+  constructor(readonly record: HeldRecord) {
+    super();
+  }
 
   get id(): string {
     return this.record.id;
@@ -32,15 +43,15 @@ export class ProcessSandbox implements Sandbox {
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     await this.#check(request.user, signal);
-    const misfit = misfitOf(request);
-    if (misfit !== null) return neverRun(request, misfit);
+    const unfit = unfitReason(request);
+    if (unfit !== null) return neverBegan(126, unfit);
     const startedAt = performance.now();
     const oomBefore = await oomKills(this.record.cgroups);
     const entered = enterSandbox(this.record, { ...request, counted: true });
     const run = new Run(entered, request, () => this.#clear());
     entered.stdin.end(request.stdin ?? new Uint8Array(0));
     const { started, exitCode, timedOut, flooded } = await run.over(signal);
-    if (!(await isAlive(this.record.first))) throw gone(this.id);
+    if (!(await isAlive(this.record.first))) throw sandboxGone(this.id);
     const { stdout, stderr } = run;
     if (!started && !timedOut && !flooded) refuseStart(Buffer.from(stderr.result().head).toString("latin1"));
     return {
@@ -54,11 +65,11 @@ export class ProcessSandbox implements Sandbox {
 
   async spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess> {
     await this.#check(request.user, signal);
-    const misfit = misfitOf(request);
-    if (misfit !== null) throw new BoundaryError("sandbox", "refused", misfit);
+    const unfit = unfitReason(request);
+    if (unfit !== null) throw new BoundaryError("sandbox", "refused", unfit);
     const entered = enterSandbox(this.record, { ...request, counted: true });
     const talk = enteredProcess(entered, request.tty !== undefined, async () => {
-      if (!(await isAlive(this.record.first))) throw gone(this.id);
+      if (!(await isAlive(this.record.first))) throw sandboxGone(this.id);
     });
     const stop = (): void => void talk.close();
     signal.addEventListener("abort", stop, { once: true });
@@ -71,39 +82,27 @@ export class ProcessSandbox implements Sandbox {
     await this.#clear();
   }
 
-  readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#files.readFile(path, options, signal);
-  }
-
-  writeFile(
-    path: string,
-    bytes: Uint8Array,
-    options: { readonly mode?: number; readonly user?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    return this.#files.writeFile(path, bytes, options, signal);
-  }
-
-  putArchive(
-    path: string,
-    tar: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { readonly user?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    return this.#files.putArchive(path, tar, options, signal);
-  }
-
-  getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#files.getArchive(path, options, signal);
-  }
-
   /** Everything in it but process 1 and who says so. */
-  async #clear(): Promise<void> {
-    const entered = enterSandbox(this.record, { command: ["/bin/sh", "-c", "kill -9 -1"], cwd: "/", counted: false });
-    entered.stdin.end();
-    entered.stdout.resume();
-    entered.stderr.resume();
-    await entered.ended;
+  #clear(): Promise<void> {
+    return this.#clearing.take(() => this.#endAll());
+  }
+
+  async #endAll(): Promise<void> {
+    for (let tries = 0; tries < clearTries; tries += 1) {
+      const entered = enterSandbox(this.record, { command: ["/bin/sh", "-c", killScript], cwd: "/", counted: false });
+      const closed = once(entered.child, "close");
+      entered.stdin.end();
+      entered.stderr.resume();
+      let said = "";
+      entered.stdout.on("data", (bytes: Buffer) => {
+        said = (said + bytes.toString("latin1")).slice(-100);
+      });
+      await entered.ended;
+      await closed;
+      if (said.includes(killedWord) || !(await isAlive(this.record.first))) return;
+      if (said.includes(stuckWord)) break;
+    }
+    throw stuck(this.id);
   }
 
   async #check(user: string | undefined, signal: AbortSignal): Promise<void> {
@@ -115,32 +114,9 @@ export class ProcessSandbox implements Sandbox {
         `a process sandbox has one user, nobody; ${user} is none of its own`,
       );
     }
-    if (!(await isAlive(this.record.first))) throw gone(this.id);
+    if (!(await isAlive(this.record.first))) throw sandboxGone(this.id);
   }
 }
-
-/** Longest word that the kernel takes, with its end. */
-const maxWordBytes = 131_072;
-
-/** Why no program can be given these words; null when one can. */
-function misfitOf({ command, environment, cwd }: Pick<ExecRequest, "command" | "environment" | "cwd">): string | null {
-  const variables = Object.entries(environment ?? {}).map(([name, value]) => `${name}=${value}`);
-  const words = [...command, ...variables, cwd ?? ""];
-  if (words.some((word) => word.includes("\0"))) return "a word of the command holds a zero byte";
-  if (words.some((word) => Buffer.byteLength(word) >= maxWordBytes)) return "a word of the command is too long";
-  return null;
-}
-
-function neverRun({ maxOutputBytes = defaultMaxOutputBytes }: ExecRequest, why: string): ExecResult {
-  const stderr = new OutputCollector(maxOutputBytes);
-  stderr.push(Buffer.from(`${why}\n`));
-  return {
-    ...{ exitCode: 126, timedOut: false, flooded: false, outOfMemory: false, durationMs: 0 },
-    ...{ stdout: new OutputCollector(maxOutputBytes).result(), stderr: stderr.result() },
-  };
-}
-
-const gone = (id: string): BoundaryError => new BoundaryError("sandbox", "gone", `sandbox ${id} is not there any more`);
 
 /** @throws unless the sandbox was too full to start anything, which is what its user did to it */
 function refuseStart(words: string): void {
@@ -211,19 +187,14 @@ class Run {
   async #end(why: "time" | "flood"): Promise<RunEnd> {
     this.#cut = why;
     await this.clear();
-    await Promise.race([this.entered.ended, passed(killedMs)]);
+    await Promise.race([this.entered.ended, pause(killedMs)]);
     await this.#drained();
     return { started: true, exitCode: null, timedOut: this.#cut === "time", flooded: this.#cut === "flood" };
   }
 
   async #drained(): Promise<void> {
-    await Promise.race([this.#closed, passed(drainMs)]);
+    await Promise.race([this.#closed, pause(drainMs)]);
     this.entered.stdout.destroy();
     this.entered.stderr.destroy();
   }
 }
-
-const passed = (timeMs: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, timeMs).unref();
-  });

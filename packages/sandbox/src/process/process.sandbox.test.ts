@@ -1,10 +1,12 @@
 /** Sandboxes of namespaces, really made. Where this machine can't make any, the suite is skipped and says why. */
+import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { noResources, type Sandbox, type SandboxRuntime, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
 import { describeConformance } from "../../testing/conformance.ts";
 import { makeRuntime, stateVariable } from "../../testing/process-runtime.ts";
 import { parseSandboxSettings } from "../settings.ts";
@@ -135,6 +137,45 @@ describe.skipIf(ailment !== null)("process sandboxes", () => {
     const result = await sandbox.exec({ command, timeoutMs: 400 }, signal);
     expect([result.timedOut, result.exitCode, text(result.stdout.head)]).toEqual([true, null, "on\n"]);
     expect((await sh("pgrep -c sleep")).out).toBe("0\n");
+  });
+
+  test.runIf(asRoot)("when everything was ended, nothing is left for even a moment", async () => {
+    const own = await runtime.open(
+      spec({ resources: { ...noResources, memoryMb: 1024, pids: 64, diskMb: 16 } }),
+      signal,
+    );
+    const { cgroups } = z
+      .object({ record: z.object({ cgroups: z.object({ joins: z.array(z.string()) }) }) })
+      .parse(own).record;
+    // Asked of the kernel, at once: entering the sandbox to look takes longer than a process needs to go.
+    const members = () =>
+      readFileSync(cgroups.joins[0] ?? "", "utf8")
+        .trim()
+        .split("\n").length;
+    await own.killAll(signal);
+    const idle = members();
+    const hold = "import time; a = bytearray(24 << 20); print('up', flush=True); time.sleep(600)";
+    for (let round = 0; round < 5; round += 1) {
+      const talk = await own.spawn(
+        { command: ["bash", "-c", `for i in {1..24}; do setsid python3 -c "${hold}" & done; wait`] },
+        signal,
+      );
+      let up = 0;
+      for await (const chunk of talk.stdout) {
+        up += text(chunk).split("up").length - 1;
+        if (up === 24) break;
+      }
+      await own.killAll(signal);
+      // The one that was asked for, outside.
+      await talk.wait();
+      expect(members()).toBe(idle);
+    }
+    await runtime.close(own.id, signal);
+  });
+
+  test("two who end everything at a time both succeed", async () => {
+    await Promise.all(Array.from({ length: 6 }, () => sandbox.killAll(signal)));
+    expect((await sh("echo on")).out).toBe("on\n");
   });
 
   test("a fork bomb ends with its limit", async () => {

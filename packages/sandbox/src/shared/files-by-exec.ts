@@ -10,12 +10,6 @@ import { SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import { checkedArchive, checkGivenArchive } from "./checked-archive.ts";
 import { fileTrouble } from "./file-trouble.ts";
 
-export interface Commands {
-  readonly workdir: string;
-  exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
-  spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess>;
-}
-
 const timeoutMs = 120_000;
 const archiveTimeoutMs = 600_000;
 const maxPath = 4_096;
@@ -51,13 +45,13 @@ plain=
 if tar --help 2>&1 | grep -q hard-dereference; then plain=--hard-dereference; fi
 { tar -cf - $plain -C "$2" -- "$3"; echo "tar-ended:$?" >&2; } | head -c "$4"`;
 
-export class FilesByExec {
-  readonly #commands: Commands;
+/** The part of a sandbox that is the same wherever commands run. */
+export abstract class FilesByExec {
   #count = 0;
 
-  constructor(commands: Commands) {
-    this.#commands = commands;
-  }
+  abstract readonly workdir: string;
+  abstract exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
+  abstract spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess>;
 
   /** @throws SandboxFileError | BoundaryError("sandbox") */
   async readFile(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
@@ -110,7 +104,7 @@ export class FilesByExec {
     const chunks = checkedArchive(tar, path);
     // The first piece is checked before anything is started.
     const first = await chunks.next();
-    const process = await this.#commands.spawn({ command, environment, cwd: "/", ...options }, limit);
+    const process = await this.spawn({ command, environment, cwd: "/", ...options }, limit);
     try {
       const said = Promise.all([collect(process.stderr, maxComplaint), collect(process.stdout, maxComplaint)]);
       said.catch(() => undefined);
@@ -156,7 +150,7 @@ export class FilesByExec {
     signal: AbortSignal,
   ): Promise<ExecResult> {
     const command = ["/bin/sh", "-c", script, "sh", ...words];
-    const result = await this.#commands.exec(
+    const result = await this.exec(
       { command, environment, cwd: "/", maxReadBytes: Number.MAX_SAFE_INTEGER, timeoutMs, ...given },
       signal,
     );
@@ -170,7 +164,7 @@ export class FilesByExec {
       const shown = JSON.stringify(path.slice(0, 200));
       throw new SandboxFileError("bad_path", path, `${shown} is no path: it is empty, too long or holds control bytes`);
     }
-    return path.startsWith("/") ? path : posix.join(this.#commands.workdir, path);
+    return path.startsWith("/") ? path : posix.join(this.workdir, path);
   }
 }
 

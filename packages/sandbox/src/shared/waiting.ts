@@ -25,12 +25,17 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
 }
 
 /** @throws BoundaryError("sandbox", "unavailable") when `work` takes longer than `limitMs`; it goes on unseen */
-export async function within<T>(work: Promise<T>, limitMs: number, what: string): Promise<T> {
+export const within = <T>(work: Promise<T>, limitMs: number, what: string): Promise<T> =>
+  inTime(work, limitMs, () => {
+    const message = `${what}: no answer in ${limitMs} ms`;
+    return new BoundaryError("sandbox", "unavailable", message, { retryable: true });
+  });
+
+/** @throws what `trouble` makes when `work` takes longer than `limitMs`; it goes on unseen */
+export async function inTime<T>(work: Promise<T>, limitMs: number, trouble: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new BoundaryError("sandbox", "unavailable", `${what}: no answer in ${limitMs} ms`, { retryable: true }));
-    }, limitMs);
+    timer = setTimeout(() => reject(trouble()), limitMs);
   });
   try {
     return await Promise.race([work, late]);
@@ -69,6 +74,17 @@ export function roomIn(stream: Emitter): Promise<void> {
     };
     for (const event of events) stream.on(event, done);
   });
+}
+
+/** One after the other, in order. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  take<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
 }
 
 /** At most so many at once; others wait in order. */
