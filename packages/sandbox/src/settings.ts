@@ -13,6 +13,8 @@ const Variables = z.object({
   ROLLDECK_DOCKER_SOCKET: optional(z.string()),
   /** Network of the steps of image builds: `none` (default), or one of the daemon's (`default`, `host`, a name). */
   ROLLDECK_DOCKER_BUILD_NETWORK: optional(z.string().regex(/^[A-Za-z0-9][\w.-]{0,100}$/)),
+  /** Hours that an image built for a task or kept of a sandbox stays without being used. */
+  ROLLDECK_DOCKER_KEEP_IMAGES_H: optional(z.coerce.number().min(1).max(87_600)),
   /** Image of infra/egress-proxy, the network it goes out by, and whether hosts of private addresses may be allowed. */
   ROLLDECK_EGRESS_IMAGE: optional(z.string().max(300)),
   ROLLDECK_EGRESS_NETWORK: optional(z.string().regex(/^[A-Za-z0-9][\w.-]{0,100}$/)),
@@ -23,6 +25,9 @@ const Variables = z.object({
   ROLLDECK_KUBECONFIG: optional(z.string()),
   ROLLDECK_KUBERNETES_NAMESPACE: optional(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)),
 });
+
+/** Longer than a weekend: a run that is looked at on Monday finds its images. */
+const defaultKeepImagesH = 96;
 
 export interface EgressSettings {
   /** Image of infra/egress-proxy; null = none, and allow-lists are refused. */
@@ -40,6 +45,8 @@ export interface SandboxSettings {
     readonly socket: string;
     /** Network of the steps of image builds; absent = none. */
     readonly buildNetwork?: string;
+    /** How long an image that was made here stays without being used. */
+    readonly keepImagesMs: number;
     /** The way out of sandboxes with a list of allowed hosts. */
     readonly egress: EgressSettings;
   };
@@ -77,6 +84,7 @@ export function parseSandboxSettings(
     docker: {
       socket: env.ROLLDECK_DOCKER_SOCKET ?? "/var/run/docker.sock",
       ...(env.ROLLDECK_DOCKER_BUILD_NETWORK === undefined ? {} : { buildNetwork: env.ROLLDECK_DOCKER_BUILD_NETWORK }),
+      keepImagesMs: (env.ROLLDECK_DOCKER_KEEP_IMAGES_H ?? defaultKeepImagesH) * 3_600_000,
       egress: {
         image: env.ROLLDECK_EGRESS_IMAGE ?? null,
         network: env.ROLLDECK_EGRESS_NETWORK ?? "bridge",

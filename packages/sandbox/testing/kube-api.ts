@@ -5,44 +5,11 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { PassThrough } from "node:stream";
 import Docker from "dockerode";
-import { type WebSocket, WebSocketServer } from "ws";
+import { WebSocketServer } from "ws";
 import { z } from "zod";
-
-const Pod = z.looseObject({
-  metadata: z.looseObject({
-    name: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/),
-    labels: z.record(z.string(), z.string().max(63)).default({}),
-    annotations: z.record(z.string(), z.string()).default({}),
-  }),
-  spec: z.looseObject({
-    activeDeadlineSeconds: z.int().optional(),
-    automountServiceAccountToken: z.literal(false),
-    volumes: z
-      .array(
-        z.looseObject({ name: z.string(), emptyDir: z.looseObject({ sizeLimit: z.string().optional() }).optional() }),
-      )
-      .default([]),
-    containers: z
-      .array(
-        z.looseObject({
-          name: z.string(),
-          image: z.string(),
-          command: z.array(z.string()).optional(),
-          args: z.array(z.string()).optional(),
-          stdin: z.boolean().default(false),
-          workingDir: z.string().optional(),
-          env: z.array(z.object({ name: z.string(), value: z.string() })).default([]),
-          resources: z.looseObject({ limits: z.record(z.string(), z.string()).default({}) }).prefault({}),
-          securityContext: z.looseObject({ runAsUser: z.int().optional() }).prefault({}),
-          volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
-        }),
-      )
-      .min(1),
-  }),
-});
-type Pod = z.output<typeof Pod>;
+import { runExec } from "./kube-exec.ts";
+import { dropped, type HeldPod, mountsOf, Pod, writeFolders } from "./kube-pod.ts";
 
 export interface KubeApi {
   readonly url: string;
@@ -53,26 +20,28 @@ export interface KubeApi {
   pods(): readonly string[];
   /** The next creation is refused as a quota would. */
   refuseNext(code: number, message: string): void;
+  /** Changes of pods are refused so from now on; null: no longer. */
+  refusePatches(code: number | null): void;
+  /** Images stay on their way for this reason; null: no longer. */
+  holdPulls(reason: string | null): void;
   close(): Promise<void>;
 }
 
-interface Held {
-  readonly pod: Pod;
-  readonly createdAt: Date;
-  container: Docker.Container | null;
-  /** Why it never came up. */
-  trouble: { readonly reason: string; readonly message: string } | null;
+interface Moods {
+  readonly refusals: { code: number; message: string }[];
+  patchCode: number | null;
+  held: string | null;
 }
 
 const token = "test-token-of-the-kube-api";
 
 export async function startKubeApi(socketPath: string): Promise<KubeApi> {
   const docker = new Docker({ socketPath });
-  const pods = new Map<string, Held>();
+  const pods = new Map<string, HeldPod>();
   const policies = new Map<string, unknown>();
   const daemonSets = new Map<string, unknown>();
-  const refusals: { code: number; message: string }[] = [];
-  const handlers = new Handlers(docker, pods, { policies, daemonSets }, refusals);
+  const moods: Moods = { refusals: [], patchCode: null, held: null };
+  const handlers = new Handlers(docker, pods, { policies, daemonSets }, moods);
   // Commands are part of the address, and may be long.
   const server = createServer({ maxHeaderSize: 1024 * 1024 }, (request, response) => {
     handlers.answer(request, response).catch((error: unknown) => {
@@ -112,14 +81,18 @@ export async function startKubeApi(socketPath: string): Promise<KubeApi> {
     policies,
     daemonSets,
     pods: () => [...pods.keys()],
-    refuseNext: (code, message) => void refusals.push({ code, message }),
+    refuseNext: (code, message) => void moods.refusals.push({ code, message }),
+    refusePatches: (code) => {
+      moods.patchCode = code;
+    },
+    holdPulls: (reason) => {
+      moods.held = reason;
+    },
     close: async () => {
       for (const client of sockets.clients) client.terminate();
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
-      await Promise.all(
-        [...pods.values()].map(({ container }) => container?.remove({ force: true }).catch(() => undefined)),
-      );
+      await Promise.all([...pods.values()].map(dropped));
     },
   };
 }
@@ -127,9 +100,9 @@ export async function startKubeApi(socketPath: string): Promise<KubeApi> {
 class Handlers {
   constructor(
     private readonly docker: Docker,
-    private readonly pods: Map<string, Held>,
+    private readonly pods: Map<string, HeldPod>,
     private readonly kept: Readonly<Record<"policies" | "daemonSets", Map<string, unknown>>>,
-    private readonly refusals: { code: number; message: string }[],
+    private readonly moods: Moods,
   ) {}
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -164,26 +137,38 @@ class Handlers {
       const held = [...this.pods.values()].filter(({ pod }) =>
         wanted.every(([key = "", value]) => pod.metadata.labels[key] === value),
       );
-      const items = await Promise.all(held.map((one) => this.#status(one)));
+      const items: object[] = await Promise.all(held.map((one) => this.#status(one)));
+      for (const [key = "", value = ""] of wanted) {
+        if (key === "rolldeck.dev/pull" && this.kept.daemonSets.has(value)) items.push(await this.#puller(value));
+      }
       return reply(response, 200, { apiVersion: "v1", kind: "PodList", metadata: {}, items });
     }
     const held = this.pods.get(name);
     if (held === undefined) return failure(response, 404, "NotFound", `pods "${name}" not found`);
     if (request.method === "DELETE") {
       this.pods.delete(name);
-      await held.container?.remove({ force: true }).catch(() => undefined);
+      await dropped(held);
+    }
+    if (request.method === "PATCH") {
+      const { patchCode } = this.moods;
+      if (patchCode !== null) return failure(response, patchCode, "Refused", "no changes are taken now");
+      if (request.headers["content-type"] !== "application/merge-patch+json")
+        return failure(response, 415, "UnsupportedMediaType", `no patch: ${request.headers["content-type"]}`);
+      const { metadata } = AnnotationsPatch.parse(JSON.parse(await bodyOf(request)));
+      Object.assign(held.pod.metadata.annotations, metadata.annotations);
+      writeFolders(held);
     }
     reply(response, 200, await this.#status(held));
   }
 
   async #create(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refusal = this.refusals.shift();
+    const refusal = this.moods.refusals.shift();
     const parsed = Pod.safeParse(JSON.parse(await bodyOf(request)));
     if (refusal) return failure(response, refusal.code, "Forbidden", refusal.message);
     if (!parsed.success) return failure(response, 422, "Invalid", parsed.error.message);
     const pod = parsed.data;
     if (this.pods.has(pod.metadata.name)) return failure(response, 409, "AlreadyExists", "it exists");
-    const held: Held = { pod, createdAt: new Date(), container: null, trouble: null };
+    const held: HeldPod = { folders: new Map(), pod, createdAt: new Date(), container: null, trouble: null };
     this.pods.set(pod.metadata.name, held);
     this.#start(held).catch((error: unknown) => {
       const missing = error instanceof Error && "statusCode" in error && error.statusCode === 404;
@@ -192,12 +177,10 @@ class Handlers {
     reply(response, 201, await this.#status(held));
   }
 
-  async #start(held: Held): Promise<void> {
+  async #start(held: HeldPod): Promise<void> {
     const [main] = held.pod.spec.containers;
     if (main === undefined) return;
-    const tmpfs = Object.fromEntries(
-      main.volumeMounts.map(({ name, mountPath }) => [mountPath, `rw,exec,mode=1777,size=${sizeOf(held.pod, name)}m`]),
-    );
+    const { binds, tmpfs } = mountsOf(held, main);
     const memory = Number.parseInt(main.resources.limits.memory ?? "512", 10) * 1024 * 1024;
     const container = await this.docker.createContainer({
       Image: main.image,
@@ -216,6 +199,7 @@ class Handlers {
         NanoCpus: Number.parseInt(main.resources.limits.cpu ?? "1000m", 10) * 1_000_000,
         PidsLimit: 512,
         Tmpfs: tmpfs,
+        Binds: binds,
         Init: false,
       },
     });
@@ -229,7 +213,7 @@ class Handlers {
     if (lifeS !== undefined) setTimeout(() => void container.kill().catch(() => undefined), lifeS * 1000).unref();
   }
 
-  async #status({ pod, createdAt, container, trouble }: Held) {
+  async #status({ pod, createdAt, container, trouble }: HeldPod) {
     const state = await container?.inspect().then(
       (facts) => facts.State,
       () => null,
@@ -268,8 +252,41 @@ class Handlers {
     const found = name === undefined ? undefined : kept.get(name);
     if (name === undefined || found === undefined) return failure(response, 404, "NotFound", `"${name}" not found`);
     if (request.method === "DELETE") kept.delete(name);
-    const ready = { desiredNumberScheduled: 1, numberReady: 1, currentNumberScheduled: 1, numberMisscheduled: 0 };
+    const numberReady = found !== undefined && kept === this.kept.daemonSets && (await this.#pullOf(found)) ? 0 : 1;
+    const ready = { desiredNumberScheduled: 1, numberReady, currentNumberScheduled: 1, numberMisscheduled: 0 };
     reply(response, 200, { ...Object(found), status: ready });
+  }
+
+  /** Why a daemon set's image is not there; null: it is. */
+  async #pullOf(daemonSet: unknown): Promise<{ reason: string; message: string } | null> {
+    if (this.moods.held !== null) return { reason: "ContainerCreating", message: this.moods.held };
+    const [container] = DaemonSet.parse(daemonSet).spec.template.spec.containers;
+    return this.docker
+      .getImage(container?.image ?? "")
+      .inspect()
+      .then(
+        () => null,
+        (error: unknown) => ({ reason: "ErrImagePull", message: String(error) }),
+      );
+  }
+
+  async #puller(name: string) {
+    const daemonSet = this.kept.daemonSets.get(name);
+    const waiting = await this.#pullOf(daemonSet);
+    const { containers } = DaemonSet.parse(daemonSet).spec.template.spec;
+    return {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: `${name}-x`, creationTimestamp: new Date().toISOString() },
+      spec: { containers },
+      status: {
+        phase: waiting === null ? "Running" : "Pending",
+        containerStatuses: containers.map((container) => ({
+          ...{ name: container.name, ready: waiting === null, restartCount: 0, image: "", imageID: "" },
+          state: waiting === null ? {} : { waiting },
+        })),
+      },
+    };
   }
 
   /** Of the pod that an exec address names; null where it is not running. */
@@ -281,81 +298,16 @@ class Handlers {
   }
 }
 
-/** Of an empty folder's volume, MiB. */
-const sizeOf = ({ spec }: Pod, name: string): number =>
-  Number.parseInt(spec.volumes.find((volume) => volume.name === name)?.emptyDir?.sizeLimit ?? "256", 10);
-
-async function runExec(docker: Docker, container: Docker.Container, url: string, socket: WebSocket): Promise<void> {
-  const query = new URL(url, "http://localhost").searchParams;
-  const isOn = (name: string) => query.get(name) === "true";
-  const send = (channel: number, bytes: Uint8Array) => socket.send(Buffer.concat([Buffer.from([channel]), bytes]));
-  const status = (body: object) => {
-    send(3, Buffer.from(JSON.stringify(body)));
-    socket.close();
-  };
-  const taken: Promise<void> = Promise.resolve();
-  // What comes before the command is started is not lost.
-  const early: unknown[] = [];
-  const keep = (data: unknown) => void early.push(data);
-  socket.on("message", keep);
-  try {
-    const exec = await container.exec({
-      Cmd: query.getAll("command"),
-      AttachStdin: isOn("stdin"),
-      AttachStdout: true,
-      AttachStderr: isOn("stderr"),
-      Tty: isOn("tty"),
-    });
-    const stream = await exec.start({ hijack: true, stdin: isOn("stdin"), Tty: isOn("tty") });
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const forward = (from: PassThrough, channel: number) =>
-      from.on("data", (chunk: Buffer) => {
-        send(channel, chunk);
-        if (socket.bufferedAmount < 4 * 1024 * 1024) return;
-        stream.pause();
-        const wait = setInterval(() => {
-          if (socket.bufferedAmount > 1024 * 1024 && socket.readyState === socket.OPEN) return;
-          clearInterval(wait);
-          stream.resume();
-        }, 5);
-      });
-    forward(stdout, 1);
-    forward(stderr, 2);
-    if (isOn("tty")) stream.pipe(stdout);
-    else docker.modem.demuxStream(stream, stdout, stderr);
-    const take = async (frame: Buffer): Promise<void> => {
-      if (frame[0] === 0) stream.write(frame.subarray(1));
-      else if (frame[0] === 255 && frame[1] === 0) stream.end();
-      else if (frame[0] === 4) {
-        const size = z.object({ Width: z.int(), Height: z.int() }).parse(JSON.parse(frame.subarray(1).toString()));
-        await exec.resize({ w: size.Width, h: size.Height }).catch(() => undefined);
-      }
-    };
-    // One after the other: a size is set before what was typed after it arrives.
-    let before = taken;
-    const onFrame = (data: unknown) => {
-      const frame = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
-      before = before.then(() => take(frame));
-    };
-    for (const frame of early.splice(0)) onFrame(frame);
-    socket.off("message", keep).on("message", onFrame);
-    socket.on("close", () => stream.destroy());
-    stream.on("error", () => socket.terminate());
-    await new Promise<void>((resolve) => stream.once("end", resolve).once("close", resolve));
-    const { ExitCode: code, Running: running } = await exec.inspect();
-    if (running || code === null) return socket.terminate();
-    if (code === 0) return status({ status: "Success" });
-    status({
-      status: "Failure",
-      reason: "NonZeroExitCode",
-      message: `command terminated with non-zero exit code: ${code}`,
-      details: { causes: [{ reason: "ExitCode", message: String(code) }] },
-    });
-  } catch (error) {
-    if (socket.readyState === socket.OPEN)
-      status({ status: "Failure", reason: "InternalError", message: String(error) });
-  }
-}
+const AnnotationsPatch = z.strictObject({
+  metadata: z.strictObject({ annotations: z.record(z.string(), z.string()) }),
+});
+const DaemonSet = z.looseObject({
+  spec: z.object({
+    template: z.object({
+      spec: z.object({ containers: z.array(z.looseObject({ name: z.string(), image: z.string() })) }),
+    }),
+  }),
+});
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];

@@ -5,10 +5,15 @@ const record = z.record(z.string(), z.string()).nullish();
 
 export const ImageAnswer = z.object({
   Id: z.string(),
-  Config: z
-    .object({ User: z.string().nullish(), WorkingDir: z.string().nullish(), Env: z.array(z.string()).nullish() })
-    .nullish(),
+  Config: z.object({ User: z.string().nullish(), WorkingDir: z.string().nullish() }).nullish(),
+  /** Times as text. */
+  Created: z.string().nullish(),
+  Metadata: z.object({ LastTagTime: z.string().nullish() }).nullish(),
 });
+
+export const ImageListAnswer = z.array(
+  z.object({ Id: z.string(), RepoTags: z.array(z.string()).nullish(), Labels: record }),
+);
 
 export const ContainerAnswer = z.object({
   Id: z.string(),
@@ -26,6 +31,7 @@ export const ExecAnswer = z.object({
 export const ListAnswer = z.array(
   z.object({
     Id: z.string(),
+    ImageID: z.string(),
     /** Seconds since 1970. */
     Created: z.number(),
     State: z.string(),

@@ -15,7 +15,7 @@ import { pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testDocker } from "../../testing/test-docker.ts";
 import { parseSandboxSettings } from "../settings.ts";
-import { besideIds } from "./beside.ts";
+import { besideOwners } from "./beside.ts";
 import { DockerRuntime } from "./docker-runtime.ts";
 
 const found = testDocker();
@@ -160,7 +160,7 @@ describe.skipIf(found === null)("beside a sandbox", () => {
       ),
     ).toBe("no name");
     await runtime.close(wanted.id, signal);
-    expect((await besideIds(docker, deployment)).has(wanted.id)).toBe(false);
+    expect((await besideOwners(docker, deployment)).has(wanted.id)).toBe(false);
   });
 
   test("only hosts of the list are reached, through the proxy and no other way", async () => {
@@ -197,7 +197,7 @@ print(s.recv(100).split(b"\\r\\n")[0].decode())`;
       code: "refused",
       message: expect.stringMatching(words),
     });
-    expect((await besideIds(docker, deployment)).has(wanted.id)).toBe(false);
+    expect((await besideOwners(docker, deployment)).has(wanted.id)).toBe(false);
     expect(await runtime.list(signal)).not.toContainEqual(expect.objectContaining({ id: wanted.id }));
   });
 
@@ -210,7 +210,7 @@ print(s.recv(100).split(b"\\r\\n")[0].decode())`;
     setTimeout(() => abort.abort(new Error("no longer wanted")), 1_500);
     await expect(opening).rejects.toThrow("no longer wanted");
     await expect
-      .poll(async () => (await besideIds(docker, deployment)).has(wanted.id), { timeout: 20_000 })
+      .poll(async () => (await besideOwners(docker, deployment)).has(wanted.id), { timeout: 20_000 })
       .toBe(false);
   });
 });

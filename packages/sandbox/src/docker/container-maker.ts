@@ -6,7 +6,8 @@ import type Docker from "dockerode";
 import { pack } from "tar-stream";
 import { unlessAborted } from "../shared/waiting.ts";
 import { PathAnswer, StatAnswer } from "./answers.ts";
-import { type BesideScene, closeBeside } from "./beside.ts";
+import { closeBeside } from "./beside.ts";
+import type { BesideScene } from "./beside-container.ts";
 import { containerOptions, type ImageFacts } from "./container-options.ts";
 import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import { type NetworkPart, networkPart } from "./network.ts";
@@ -73,7 +74,8 @@ export class ContainerMaker {
   }
 
   #scene(network: NetworkPart) {
-    return { deployment: this.#beside.deployment, network, diskQuota: this.#diskQuota };
+    const { deployment, owner } = this.#beside;
+    return { deployment, owner, network, diskQuota: this.#diskQuota };
   }
 
   async #create(spec: SandboxSpec, image: ImageFacts, network: NetworkPart): Promise<Docker.Container> {

@@ -9,7 +9,7 @@
 import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
 import { refused } from "./daemon-trouble.ts";
-import { keeperCommand, keeperProcesses, keeperUser } from "./lease-keeper.ts";
+import { keeperCommand, keeperProcesses, keeperUid, keeperUser } from "./lease-keeper.ts";
 
 export const defaultResources = { cpus: 2, memoryMb: 4_096, pids: 512, diskMb: 10_240 };
 
@@ -40,6 +40,7 @@ export const labels = {
   user: "rolldeck.sandbox.user",
   workdir: "rolldeck.sandbox.workdir",
   pids: "rolldeck.sandbox.pids",
+  owner: "rolldeck.owner",
 } as const;
 const own = new Set<string>(Object.values(labels));
 const prefix = "rolldeck.";
@@ -64,10 +65,18 @@ export const sandboxWorkdir = (spec: SandboxSpec, image: ImageFacts): string => 
 export function containerOptions(
   spec: SandboxSpec,
   image: ImageFacts,
-  scene: { readonly deployment: string; readonly network: NetworkChoice; readonly diskQuota: boolean },
+  scene: {
+    readonly deployment: string;
+    readonly owner: string;
+    readonly network: NetworkChoice;
+    readonly diskQuota: boolean;
+  },
 ): Docker.ContainerCreateOptions {
   const { network } = scene;
   const workdir = sandboxWorkdir(spec, image);
+  const user = sandboxUser(spec, image);
+  // It could tell its own keeper to stay.
+  if (user.split(":").some((part) => part === keeperUid)) throw refused(`the user ${user} is that of the keeper`);
   if (!workdir.startsWith("/")) throw refused(`the working folder ${workdir} is no absolute path`);
   return {
     name: containerName(spec.id),
@@ -90,9 +99,10 @@ export function containerOptions(
     Labels: {
       ...Object.fromEntries(Object.entries(spec.labels).map(([name, value]) => [`${prefix}${name}`, value])),
       [labels.deployment]: scene.deployment,
+      [labels.owner]: scene.owner,
       [labels.sandbox]: spec.id,
       [labels.role]: "sandbox",
-      [labels.user]: sandboxUser(spec, image),
+      [labels.user]: user,
       [labels.workdir]: workdir,
       [labels.pids]: String(pidsLimit(spec)),
     },

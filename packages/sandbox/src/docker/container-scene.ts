@@ -6,6 +6,7 @@ import type { OomWatch } from "./oom-watch.ts";
 export interface ContainerScene {
   readonly docker: Docker;
   readonly container: Docker.Container;
+  readonly deployment: string;
   /** The sandbox's name. */
   readonly id: string;
   /** Commands run as this one where they name none. */

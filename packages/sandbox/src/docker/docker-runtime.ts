@@ -16,25 +16,24 @@ import Docker from "dockerode";
 import type { RuntimeScene } from "../runtime-scene.ts";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
 import { Places, pause, Turns, unlessAborted, within } from "../shared/waiting.ts";
-import { ContainerAnswer, InfoAnswer, ListAnswer } from "./answers.ts";
-import { besideIds, closeBeside } from "./beside.ts";
-import { ContainerMaker } from "./container-maker.ts";
+import { ContainerAnswer, InfoAnswer } from "./answers.ts";
+import { closeBeside } from "./beside.ts";
+import { ContainerMaker, type MadeContainer } from "./container-maker.ts";
 import { containerName, defaultResources, labels, specLabels } from "./container-options.ts";
 import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import { DockerImages } from "./images.ts";
+import { KeptImages } from "./kept-images.ts";
 import { leaseLine } from "./lease-keeper.ts";
+import { Leftovers } from "./leftovers.ts";
+import { listedSandboxes } from "./listed-sandboxes.ts";
 import { OomWatch } from "./oom-watch.ts";
+import { thisOwner } from "./owner.ts";
 
 const createsAtOnce = 8;
 const renewalsAtOnce = 16;
 const answerMs = 10_000;
 const removalMs = 30_000;
-/** A container that was made and never started, or ended and was not removed, is somebody's leftover after this. */
-const leftoverMs = 25_000;
-const sweepMs = 10_000;
-/** Services that come up slowly are given as long before they are taken for somebody's leftover. */
-const openingMs = 900_000;
 
 export class DockerRuntime implements SandboxRuntime {
   readonly name = "docker";
@@ -42,6 +41,7 @@ export class DockerRuntime implements SandboxRuntime {
   readonly limits = [
     "disk: all of a sandbox only where the storage driver has quotas (overlay2 on xfs with pquota, btrfs, zfs); elsewhere each file, to diskMb",
     "/tmp is in memory and counts as such; half of the memory at most",
+    "images with neither bash nor a shell that can wait (busybox has one): a sandbox's lease is its whole life",
     "services beside a sandbox have no lease of their own: when all of this is killed they stay until something of it runs again",
     "a public network is the machine's own bridge, with all that can be reached from there",
     "a snapshot holds neither memory file systems nor processes",
@@ -52,29 +52,24 @@ export class DockerRuntime implements SandboxRuntime {
   readonly #images: DockerImages;
   readonly #maker: ContainerMaker;
   readonly #oom: OomWatch;
+  readonly #leftovers: Leftovers;
   readonly #creating = new Places(createsAtOnce);
   readonly #renewing = new Places(renewalsAtOnce);
   readonly #onTrouble: RuntimeScene["onTrouble"];
-  #sweeper: NodeJS.Timeout | null = null;
-  /** Sandboxes that are not there while something of theirs is, and since when. */
-  #aloneSince = new Map<string, number>();
 
   constructor(scene: RuntimeScene) {
     this.#socket = scene.settings.docker.socket;
     this.#deployment = scene.deployment;
     this.#onTrouble = scene.onTrouble;
     this.#docker = new Docker({ socketPath: this.#socket });
-    this.#images = new DockerImages(this.#docker, {
-      deployment: scene.deployment,
-      buildNetwork: scene.settings.docker.buildNetwork ?? "none",
-    });
-    const { egress } = scene.settings.docker;
-    this.#maker = new ContainerMaker({
-      docker: this.#docker,
-      images: this.#images,
-      deployment: scene.deployment,
-      egress,
-    });
+    const { egress, keepImagesMs, buildNetwork = "none" } = scene.settings.docker;
+    const { deployment, onTrouble } = scene;
+    const here = { docker: this.#docker, deployment };
+    const kept = new KeptImages({ ...here, keepMs: keepImagesMs, now: () => Date.now() });
+    this.#images = new DockerImages(this.#docker, { deployment, buildNetwork, kept });
+    this.#maker = new ContainerMaker({ ...here, images: this.#images, owner: thisOwner(), egress });
+    const close = (id: string) => this.close(id, AbortSignal.timeout(removalMs));
+    this.#leftovers = new Leftovers({ ...here, images: kept, close, onTrouble });
     this.#oom = new OomWatch(this.#docker, `${labels.deployment}=${scene.deployment}`);
   }
 
@@ -106,13 +101,21 @@ export class DockerRuntime implements SandboxRuntime {
     signal.throwIfAborted();
     if (!sandboxIdPattern.test(spec.id)) throw refused(`${spec.id} is no name of a sandbox`);
     if (spec.image === null) throw refused("a Docker sandbox needs an image, and the task names none");
-    const image = await this.#images.ensure(spec.image, () => undefined, signal);
-    this.#sweep();
-    const [made] = await Promise.all([
-      this.#creating.use(() => this.#maker.make(spec, image, signal), signal),
-      this.#oom.ready(),
-    ]);
+    this.#leftovers.start();
+    const [made] = await Promise.all([this.#make(spec, spec.image, signal), this.#oom.ready()]);
     return this.#sandbox(made);
+  }
+
+  async #make(spec: SandboxSpec, source: ImageSource, signal: AbortSignal): Promise<MadeContainer> {
+    for (let tries = 1; ; tries += 1) {
+      const image = await this.#images.ensure(source, () => undefined, signal);
+      try {
+        return await this.#creating.use(() => this.#maker.make(spec, image, signal), signal);
+      } catch (error) {
+        // It was there a moment ago: somebody removed it.
+        if (tries > 1 || !(error instanceof BoundaryError) || error.code !== "no_image") throw error;
+      }
+    }
   }
 
   async attach(id: string, signal: AbortSignal): Promise<Sandbox> {
@@ -124,6 +127,7 @@ export class DockerRuntime implements SandboxRuntime {
   #sandbox(made: { readonly containerId: string; readonly labels: Readonly<Record<string, string>> }): Sandbox {
     return new DockerSandbox({
       docker: this.#docker,
+      deployment: this.#deployment,
       container: this.#docker.getContainer(made.containerId),
       id: made.labels[labels.sandbox] ?? "",
       user: made.labels[labels.user] ?? "0:0",
@@ -225,7 +229,9 @@ export class DockerRuntime implements SandboxRuntime {
   }
 
   async list(signal: AbortSignal): Promise<readonly SandboxFact[]> {
-    return (await unlessAborted(this.#listed(), signal)).map((found) => ({
+    this.#leftovers.start();
+    const listed = await unlessAborted(listedSandboxes(this.#docker, this.#deployment), signal);
+    return listed.map((found) => ({
       id: found.id,
       labels: specLabels(found.labels),
       state: found.ended ? "ended" : "running",
@@ -233,59 +239,8 @@ export class DockerRuntime implements SandboxRuntime {
     }));
   }
 
-  async #listed() {
-    const filter = [`${labels.deployment}=${this.#deployment}`, `${labels.role}=sandbox`];
-    const answer = await asked(
-      "listing sandboxes",
-      this.#docker.listContainers({ all: true, filters: { label: filter } }),
-    );
-    return ListAnswer.parse(answer).map(({ Created, State, Labels }) => {
-      const createdAtMs = Created * 1000;
-      const old = Date.now() - createdAtMs > leftoverMs;
-      return {
-        id: Labels?.[labels.sandbox] ?? "",
-        labels: Labels ?? {},
-        createdAtMs,
-        // A made one may be about to start.
-        ended: State === "created" ? old : State !== "running" && State !== "paused" && State !== "restarting",
-        leftover: old && (State === "created" || State === "exited" || State === "dead"),
-      };
-    });
-  }
-
-  /** Removes leftovers now and from time to time: of processes that ended between making a container and starting it. */
-  #sweep(): void {
-    if (this.#sweeper !== null) return;
-    const sweep = async (): Promise<void> => {
-      try {
-        const beside = await besideIds(this.#docker, this.#deployment);
-        const listed = await this.#listed();
-        for (const found of listed) {
-          if (found.leftover) await this.close(found.id, AbortSignal.timeout(removalMs));
-        }
-        await this.#sweepBeside(beside, new Set(listed.map(({ id }) => id)));
-      } catch (error) {
-        this.#onTrouble("Docker sandboxes: leftovers could not be removed", error);
-      }
-    };
-    this.#sweeper = setInterval(() => void sweep(), sweepMs);
-    this.#sweeper.unref();
-    void sweep();
-  }
-
-  /** What a sandbox left that ended with nobody to close it. One that is being opened has its services first. */
-  async #sweepBeside(beside: ReadonlySet<string>, there: ReadonlySet<string>): Promise<void> {
-    const now = performance.now();
-    const alone = [...beside].filter((id) => !there.has(id));
-    this.#aloneSince = new Map(alone.map((id) => [id, this.#aloneSince.get(id) ?? now]));
-    for (const [id, sinceMs] of this.#aloneSince) {
-      if (now - sinceMs > openingMs) await closeBeside(this.#docker, id);
-    }
-  }
-
   async disconnect(): Promise<void> {
-    if (this.#sweeper !== null) clearInterval(this.#sweeper);
-    this.#sweeper = null;
+    this.#leftovers.stop();
     this.#oom.close();
   }
 }

@@ -5,6 +5,7 @@ import { unlessAborted } from "../shared/waiting.ts";
 import type { ContainerScene } from "./container-scene.ts";
 import { asked } from "./daemon-trouble.ts";
 import { execCommand } from "./exec-command.ts";
+import { imageLabels, snapshotRepository } from "./kept-images.ts";
 import { killProcesses } from "./kill-processes.ts";
 import { spawnCommand } from "./spawn-command.ts";
 
@@ -40,18 +41,19 @@ export class DockerSandbox extends FilesByExec implements Sandbox {
     return unlessAborted(killProcesses(this.#scene, user ?? this.#scene.user), signal);
   }
 
-  /** Its memory file systems and processes are no part of it. Whoever asked removes the image. */
+  /** Its memory file systems and processes are no part of it. It stays while the sandbox does, and then as long as it is used. */
   async snapshot(signal: AbortSignal): Promise<string> {
-    const { container, id, user } = this.#scene;
+    const { container, deployment, id, user } = this.#scene;
     const tag = `${id.slice(4)}-${Date.now().toString(36)}`;
     // The image takes after the container, whose program and user are the keeper's.
-    const changes = [`USER ${user}`, "ENTRYPOINT []", "CMD []"];
+    const named = Object.entries(imageLabels(deployment)).map(([name, value]) => `LABEL "${name}"="${value}"`);
+    const changes = [`USER ${user}`, "ENTRYPOINT []", "CMD []", ...named];
     await unlessAborted(
-      asked("keeping a sandbox as an image", container.commit({ repo: "rolldeck-snapshot", tag, changes }), {
+      asked("keeping a sandbox as an image", container.commit({ repo: snapshotRepository, tag, changes }), {
         limitMs: commitMs,
       }),
       signal,
     );
-    return `rolldeck-snapshot:${tag}`;
+    return `${snapshotRepository}:${tag}`;
   }
 }

@@ -6,11 +6,13 @@ import { Readable } from "node:stream";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ImageSource } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
+import { imageTrouble } from "../shared/image-trouble.ts";
 import { unlessAborted } from "../shared/waiting.ts";
 import { ImageAnswer, ProgressAnswer } from "./answers.ts";
 import { readBuildContext } from "./build-context.ts";
 import type { ImageFacts } from "./container-options.ts";
 import { answerMs, asked, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
+import { buildRepository, imageLabels, type KeptImages } from "./kept-images.ts";
 
 /** A pull of which nothing is heard for so long is given up. */
 const silenceMs = 300_000;
@@ -23,6 +25,7 @@ export interface ImageSettings {
   readonly deployment: string;
   /** Network of build steps. */
   readonly buildNetwork: string;
+  readonly kept: Pick<KeptImages, "touch">;
 }
 
 const part = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
@@ -51,7 +54,7 @@ export class DockerImages {
       return this.#present(image.name, () => this.#pull(image.name), onProgress, signal);
     }
     const context = await unlessAborted(readBuildContext(image.context, image.dockerfile), signal);
-    const name = `rolldeck-build:${context.hash.slice(0, 40)}`;
+    const name = `${buildRepository}:${context.hash.slice(0, 40)}`;
     const build = (say: Progress): Promise<void> => this.#build(name, Readable.from(context.tar()), image, say);
     return this.#present(name, () => build, onProgress, signal);
   }
@@ -62,12 +65,19 @@ export class DockerImages {
     onProgress: Progress,
     signal: AbortSignal,
   ): Promise<ImageFacts> {
-    const found = await unlessAborted(this.#find(name), signal);
+    const found = await unlessAborted(this.#used(name), signal);
     if (found !== null) return found;
     await this.#once(name, how(), onProgress, signal);
     const made = await unlessAborted(this.#find(name), signal);
     if (made !== null) return made;
     throw new BoundaryError("sandbox", "no_image", `image ${name} was made and is not there`);
+  }
+
+  /** Its lease is renewed before it is used: the sweep of another process sees that. */
+  async #used(name: string): Promise<ImageFacts | null> {
+    const found = await this.#find(name);
+    if (found !== null) await this.#settings.kept.touch(name);
+    return found;
   }
 
   async #find(name: string): Promise<ImageFacts | null> {
@@ -94,7 +104,9 @@ export class DockerImages {
       const say: Progress = (message) => {
         for (const listener of listeners) listener(message);
       };
-      work = { made: make(say).finally(() => this.#making.delete(name)), hear: listeners };
+      // Whoever asks first hears of its beginning, too.
+      const begun = Promise.resolve().then(() => make(say));
+      work = { made: begun.finally(() => this.#making.delete(name)), hear: listeners };
       this.#making.set(name, work);
     }
     work.hear.add(hear);
@@ -108,17 +120,17 @@ export class DockerImages {
   #pull(name: string): (say: Progress) => Promise<void> {
     return async (say) => {
       say(`pulling ${name}`);
-      const advice = `load it on the machine (docker load), or make it reachable (docker pull ${name})`;
+      const advice = `correct its name in the task, load it on the machine (docker load), or make it reachable (docker pull ${name})`;
       let stream: NodeJS.ReadableStream;
       try {
         stream = await heard(`pulling ${name}`, this.#docker.pull(name), { limitMs: silenceMs });
       } catch (error) {
         const trouble = daemonTrouble(error, `pulling ${name}`);
         if (statusOf(error) === null) throw trouble;
-        throw noImage(`image ${name} is not here and can't be pulled: ${trouble.message}; ${advice}`, error);
+        throw imageTrouble(name, `it is not here, and ${trouble.message}`, advice, error);
       }
       const end = await readProgress(stream, silenceMs, say);
-      if (end !== null) throw noImage(`image ${name} is not here and can't be pulled: ${end}; ${advice}`);
+      if (end !== null) throw imageTrouble(name, `it is not here, and pulling it failed: ${end}`, advice);
     };
   }
 
@@ -144,7 +156,7 @@ export class DockerImages {
           networkmode: this.#settings.buildNetwork,
           rm: true,
           forcerm: true,
-          labels: { "rolldeck.deployment": this.#settings.deployment },
+          labels: imageLabels(this.#settings.deployment),
           abortSignal: stopped,
         }),
         { limitMs: image.timeoutMs + answerMs },

@@ -11,7 +11,8 @@
  */
 
 /** No image is known to have this user. The kernel lets it be without a name. */
-export const keeperUser = "60471:60471";
+export const keeperUid = "60471";
+export const keeperUser = `${keeperUid}:${keeperUid}`;
 
 /** Waiting for an input that ended would be no waiting: a terminal nobody has opened is read instead. */
 const keep = `now() { read -r up rest </proc/uptime; up=\${up%%.*}; }

@@ -3,7 +3,8 @@
  * says `public`.
  */
 import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
-import { type BesideScene, needsBeside, openBeside, type SandboxNetwork } from "./beside.ts";
+import { needsBeside, openBeside, type SandboxNetwork } from "./beside.ts";
+import type { BesideScene } from "./beside-container.ts";
 
 export interface NetworkPart {
   /** Then no network is made for it but its own loopback, which starts faster than the network named `none`. */

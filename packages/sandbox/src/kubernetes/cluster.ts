@@ -2,7 +2,16 @@
  * The few calls to the API server that sandboxes need, with its answers parsed and its failures in our words. Invariant: a call ends
  * within its time, whatever the server does.
  */
-import { AppsV1Api, CoreV1Api, KubeConfig, NetworkingV1Api, type V1Pod, VersionApi } from "@kubernetes/client-node";
+import {
+  AppsV1Api,
+  CoreV1Api,
+  KubeConfig,
+  NetworkingV1Api,
+  PatchStrategy,
+  setHeaderOptions,
+  type V1Pod,
+  VersionApi,
+} from "@kubernetes/client-node";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 import { unlessAborted, within } from "../shared/waiting.ts";
@@ -16,12 +25,15 @@ const Pod = z.object({
     /** From when it is being ended on. */
     deletionTimestamp: z.coerce.date().nullish(),
   }),
-  spec: z.object({ containers: z.array(z.object({ name: z.string(), workingDir: z.string().nullish() })) }),
+  spec: z.object({
+    containers: z.array(z.object({ name: z.string(), image: z.string().nullish(), workingDir: z.string().nullish() })),
+  }),
   status: z
     .object({
       phase: z.string().nullish(),
       reason: z.string().nullish(),
       message: z.string().nullish(),
+      conditions: z.array(z.object({ status: z.string(), message: z.string().nullish() })).nullish(),
       containerStatuses: z
         .array(
           z.object({
@@ -87,6 +99,21 @@ export class Cluster {
       .join(",");
     const list = this.#core.listNamespacedPod({ namespace, labelSelector });
     return (await this.#call("listing pods", list, signal)).items.map((item) => Pod.parse(item));
+  }
+
+  /** Null where there is none. */
+  async annotatePod(
+    name: string,
+    annotations: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<PodFacts | null> {
+    const { namespace } = this;
+    const patch = this.#core.patchNamespacedPod(
+      { namespace, name, body: { metadata: { annotations } } },
+      setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
+    );
+    const found = await orNull(this.#call("renewing a pod", patch, signal));
+    return found === null ? null : Pod.parse(found);
   }
 
   async deletePod(name: string, signal: AbortSignal): Promise<void> {

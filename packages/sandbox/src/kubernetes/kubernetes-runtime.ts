@@ -2,7 +2,6 @@
  * Sandboxes as pods of one namespace. Invariants: only pods with this deployment's label are seen or ended; no pod is opened before the
  * namespace has its policies; one whose opening failed is deleted.
  */
-import { createHash } from "node:crypto";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import {
   type ImageSource,
@@ -15,11 +14,13 @@ import {
 import { sandboxGone } from "../shared/sandbox-gone.ts";
 import { pause, unlessAborted } from "../shared/waiting.ts";
 import type { Cluster, PodFacts } from "./cluster.ts";
-import { renewCommand } from "./keeper.ts";
+import { leaseAnnotation } from "./keeper.ts";
 import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import { kubernetesIsolation, kubernetesLimits } from "./limits.ts";
 import { policies } from "./network-policies.ts";
 import { imageName, labelPrefix, labelValue, mainContainer, managedBy, podName, podOf } from "./pod-spec.ts";
+import { pullTroubleOf, startTroubleOf } from "./pod-trouble.ts";
+import { pullImage } from "./pull-image.ts";
 
 export interface KubernetesRuntimeOptions {
   readonly cluster: Cluster;
@@ -33,13 +34,9 @@ const pollMs = 200;
 const renewMs = 20_000;
 /** Pods that wait for an image or a node: after this the opening has failed. */
 const readyMs = 600_000;
-const pullTroubles = new Set(["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"]);
-const startTroubles = new Set([
-  "CreateContainerError",
-  "CreateContainerConfigError",
-  "RunContainerError",
-  "CrashLoopBackOff",
-]);
+/** A server that is busy for a moment costs no sandbox. */
+const renewTries = 3;
+const renewAgainMs = 1_000;
 
 export class KubernetesRuntime implements SandboxRuntime {
   readonly name = "kubernetes";
@@ -63,20 +60,8 @@ export class KubernetesRuntime implements SandboxRuntime {
   }
 
   async prepare(image: ImageSource, onProgress: (message: string) => void, signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#options;
-    const name = `rolldeck-pull-${createHash("sha256").update(imageName(image)).digest("hex").slice(0, 20)}`;
-    await cluster.createDaemonSet(pullerOf(name, imageName(image), this.#own()), signal);
-    try {
-      for (;;) {
-        const state = await cluster.daemonSet(name, signal);
-        if (state === null || (state.wanted > 0 && state.ready >= state.wanted)) return;
-        onProgress(`${imageName(image)}: on ${state.ready} of ${state.wanted} nodes`);
-        await pause(5 * pollMs, signal);
-        signal.throwIfAborted();
-      }
-    } finally {
-      await cluster.deleteDaemonSet(name, AbortSignal.timeout(renewMs));
-    }
+    const { cluster, now, onTrouble } = this.#options;
+    await pullImage({ cluster, now, onTrouble, labels: this.#own() }, imageName(image), onProgress, signal);
   }
 
   async open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -214,16 +199,22 @@ export class KubernetesRuntime implements SandboxRuntime {
     return new KubernetesSandbox({ ...options, workdir, users: [uid, name].filter(Boolean) });
   }
 
+  /** False where it is not there, and where it could not be renewed: that is told, and it ends with the lease it has. */
   async #renewOne(id: string, until: number, signal: AbortSignal): Promise<boolean> {
-    try {
-      const sandbox = await this.attach(id, signal);
-      const { exitCode } = await sandbox.exec({ command: renewCommand(until), timeoutMs: renewMs }, signal);
-      if (exitCode !== 0) this.#options.onTrouble(`the lease of ${id} was not renewed (exit ${exitCode})`, null);
-      return true;
-    } catch (error) {
-      if (error instanceof BoundaryError && error.code === "gone") return false;
-      this.#options.onTrouble(`the lease of ${id} was not renewed`, error);
-      return true;
+    const { cluster, onTrouble } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const pod = await cluster.annotatePod(podName(id), { [leaseAnnotation]: String(until) }, signal);
+        return pod !== null && isRunning(pod);
+      } catch (error) {
+        signal.throwIfAborted();
+        const again = error instanceof BoundaryError && error.retryable && tries < renewTries;
+        if (!again) {
+          onTrouble(`the lease of sandbox ${id} was not renewed`, error);
+          return false;
+        }
+      }
+      await pause(renewAgainMs, signal);
     }
   }
 }
@@ -245,7 +236,7 @@ function labelsOf(pod: PodFacts): Record<string, string> {
 
 /** Why it will never come up; null while it may. */
 function troubleOf(pod: PodFacts): BoundaryError | null {
-  const { phase, reason, message, containerStatuses } = pod.status ?? {};
+  const { phase, reason, message } = pod.status ?? {};
   if (isOver(pod)) {
     return new BoundaryError(
       "sandbox",
@@ -253,40 +244,5 @@ function troubleOf(pod: PodFacts): BoundaryError | null {
       `the pod ended while it was opened: ${reason ?? phase} ${message ?? ""}`,
     );
   }
-  for (const { name, state } of containerStatuses ?? []) {
-    const why = state?.waiting?.reason ?? "";
-    const words = `${name}: ${why} ${state?.waiting?.message ?? ""}`.slice(0, 400);
-    if (pullTroubles.has(why)) return new BoundaryError("sandbox", "no_image", words);
-    if (startTroubles.has(why)) return new BoundaryError("sandbox", "refused", words);
-  }
-  return null;
+  return pullTroubleOf(pod) ?? startTroubleOf(pod);
 }
-
-/** Every node pulls the image for it; it does nothing else. */
-const pullerOf = (name: string, image: string, labels: Record<string, string>) => {
-  const selector = { "rolldeck.dev/pull": name };
-  return {
-    apiVersion: "apps/v1",
-    kind: "DaemonSet",
-    metadata: { name, labels: { ...labels, ...selector } },
-    spec: {
-      selector: { matchLabels: selector },
-      template: {
-        metadata: { labels: selector },
-        spec: {
-          automountServiceAccountToken: false,
-          terminationGracePeriodSeconds: 0,
-          containers: [
-            {
-              name: mainContainer,
-              image,
-              command: ["sh", "-c", "exec sleep 3600"],
-              resources: { limits: { cpu: "50m", memory: "32Mi" } },
-              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
-            },
-          ],
-        },
-      },
-    },
-  };
-};

@@ -5,7 +5,7 @@
 import type { V1Container, V1Pod, V1Volume } from "@kubernetes/client-node";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ImageSource, SandboxResources, SandboxService, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
-import { keeperCommand, keeperFolder } from "./keeper.ts";
+import { keeperCommand, keeperFolder, leaseAnnotation, leaseFileName } from "./keeper.ts";
 
 export const mainContainer = "main";
 export const labelPrefix = "rolldeck.dev/";
@@ -46,9 +46,12 @@ export function podOf(spec: SandboxSpec, deployment: string, now: number): V1Pod
         [`${labelPrefix}network`]: spec.network.mode,
       },
       // Labels are cut to what they may hold; these are whole.
-      annotations: Object.fromEntries(
-        Object.entries(spec.labels).map(([name, value]) => [`${labelPrefix}label-${labelValue(name)}`, value]),
-      ),
+      annotations: {
+        ...Object.fromEntries(
+          Object.entries(spec.labels).map(([name, value]) => [`${labelPrefix}label-${labelValue(name)}`, value]),
+        ),
+        [leaseAnnotation]: String(until),
+      },
     },
     spec: {
       automountServiceAccountToken: false,
@@ -79,7 +82,7 @@ function mainOf(spec: SandboxSpec, until: number): V1Container {
     resources: limits(spec.resources),
     securityContext: { ...locked, ...userOf(spec.user) },
     volumeMounts: [
-      { name: "keeper", mountPath: keeperFolder },
+      { name: "keeper", mountPath: keeperFolder, readOnly: true },
       { name: "tmp", mountPath: "/tmp" },
     ],
   };
@@ -138,7 +141,12 @@ function limits({ cpus, memoryMb, diskMb }: SandboxResources): V1Container["reso
 }
 
 const volumes = ({ memoryMb }: SandboxResources): V1Volume[] => [
-  { name: "keeper", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
+  {
+    name: "keeper",
+    downwardAPI: {
+      items: [{ path: leaseFileName, fieldRef: { fieldPath: `metadata.annotations['${leaseAnnotation}']` } }],
+    },
+  },
   { name: "tmp", emptyDir: { sizeLimit: `${Math.max(64, Math.floor((memoryMb ?? defaults.memoryMb) / 2))}Mi` } },
 ];
 

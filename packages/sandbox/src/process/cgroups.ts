@@ -74,7 +74,7 @@ export async function makeCgroups(version: CgroupVersion, name: string, limits: 
     version === 2
       ? [[join(root, name), settings2(limits)]]
       : Object.entries(settings1(limits)).map(([controller, settings]) => [join(root, controller, name), settings]);
-  const folders = parts.map(([folder]) => folder);
+  const folders = cgroupFolders(version, name);
   try {
     for (const [folder, settings] of parts) {
       await mkdir(folder);
@@ -95,6 +95,10 @@ export async function makeCgroups(version: CgroupVersion, name: string, limits: 
     oomCounter: join(memory, version === 2 ? "memory.events" : "memory.oom_control"),
   };
 }
+
+/** Those that a sandbox of this name has, or would have. */
+export const cgroupFolders = (version: CgroupVersion, name: string): string[] =>
+  version === 2 ? [join(root, name)] : ["memory", "pids", "cpu"].map((controller) => join(root, controller, name));
 
 /** How often the kernel ended something of this sandbox for memory. */
 export async function oomKills(cgroups: SandboxCgroups): Promise<number> {

@@ -5,6 +5,7 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { startOf } from "../shared/process-start.ts";
 
 const ProcessFact = z.object({ pid: z.int().min(2), start: z.string() });
 export type ProcessFact = z.infer<typeof ProcessFact>;
@@ -62,18 +63,6 @@ async function writeWhole(path: string, text: string): Promise<void> {
   const beside = `${path}.${process.pid}.new`;
   await writeFile(beside, text, { mode: 0o600 });
   await rename(beside, path);
-}
-
-/** Set in a process's flags from its end on, while the others of its namespace are still being killed. */
-const exiting = 0x4;
-
-/** When a process started, in the kernel's ticks; null when there is none, or it is at its end or waits to be buried. */
-export async function startOf(pid: number): Promise<string | null> {
-  const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => null);
-  if (text === null) return null;
-  const [state, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const atItsEnd = state === "Z" || state === "X" || (Number(rest[5]) & exiting) !== 0;
-  return atItsEnd ? null : (rest[18] ?? null);
 }
 
 export const isAlive = async ({ pid, start }: ProcessFact): Promise<boolean> => (await startOf(pid)) === start;

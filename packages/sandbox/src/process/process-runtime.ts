@@ -3,7 +3,7 @@
  * spec asks and this can't give is refused; each sandbox has a folder that tells any process of the deployment about it and a
  * keeper that ends it; nothing is left when opening fails.
  */
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import {
@@ -17,17 +17,22 @@ import type { RuntimeScene } from "../runtime-scene.ts";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
 import {
   type CgroupVersion,
+  cgroupFolders,
   makeCgroups,
   noCgroups,
   removeCgroups,
   type SandboxCgroups,
   usableCgroups,
 } from "./cgroups.ts";
-import { type HeldRecord, isAlive, killProcess, readRecord, writeLease } from "./held-record.ts";
+import { type HeldRecord, isAlive, killProcess, readLease, readRecord, writeLease } from "./held-record.ts";
 import { hostAilment } from "./host-ailment.ts";
 import { ProcessSandbox } from "./process-sandbox.ts";
 import { workdirTrouble } from "./sandbox-view.ts";
 import { limitsOf, nobody, startSandbox } from "./start-sandbox.ts";
+
+/** After the end of its lease, or of its beginning where it has none yet. */
+const unfinishedMs = 20_000;
+const cgroupName = (id: string): string => `rolldeck-${id}`;
 
 export class ProcessRuntime implements SandboxRuntime {
   readonly name = "process";
@@ -120,7 +125,10 @@ export class ProcessRuntime implements SandboxRuntime {
     const facts: SandboxFact[] = [];
     for (const id of names.filter((name) => sandboxIdPattern.test(name))) {
       const record = await readRecord(this.#folder(id));
-      if (record === null) continue;
+      if (record === null) {
+        await this.#clearUnfinished(id);
+        continue;
+      }
       const { labels, createdAtMs } = record;
       const state = (await isAlive(record.first)) ? "running" : "ended";
       // With its keeper killed, too, nobody but us would clear up after it.
@@ -138,10 +146,27 @@ export class ProcessRuntime implements SandboxRuntime {
     return record !== null && (await isAlive(record.first)) ? record : null;
   }
 
+  /** Of an opener that was killed before the sandbox could be found: its keeper ends it, where it has one by then. */
+  async #clearUnfinished(id: string): Promise<void> {
+    const folder = this.#folder(id);
+    const leaseMs = await readLease(folder);
+    const endsMs =
+      leaseMs ??
+      (await stat(folder).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => Number.POSITIVE_INFINITY,
+      ));
+    if (Date.now() < endsMs + unfinishedMs) return;
+    this.#cgroups ??= usableCgroups();
+    const version = await this.#cgroups;
+    if (version !== null) await removeCgroups(cgroupFolders(version, cgroupName(id)));
+    await rm(folder, { recursive: true, force: true });
+  }
+
   async #makeCgroups(spec: SandboxSpec): Promise<SandboxCgroups> {
     this.#cgroups ??= usableCgroups();
     const version = await this.#cgroups;
-    return version === null ? noCgroups : makeCgroups(version, `rolldeck-${spec.id}`, limitsOf(spec));
+    return version === null ? noCgroups : makeCgroups(version, cgroupName(spec.id), limitsOf(spec));
   }
 
   #folder(id: string): string {

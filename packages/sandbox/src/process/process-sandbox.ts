@@ -2,7 +2,7 @@
  * A sandbox made of namespaces. Invariants: a command that runs past its limit, prints too much or is aborted ends with everything
  * its user started; output past the caps is read and dropped; a sandbox that went away is `gone`, never a command that failed.
  */
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
@@ -43,6 +43,8 @@ export class ProcessSandbox extends FilesByExec implements Sandbox {
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     await this.#check(request.user, signal);
+    // One signal may stop any number of things.
+    setMaxListeners(0, signal);
     const unfit = unfitReason(request);
     if (unfit !== null) return neverBegan(126, unfit);
     const startedAt = performance.now();

@@ -1,4 +1,5 @@
 /** Sandboxes of namespaces, really made. Where this machine can't make any, the suite is skipped and says why. */
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -281,6 +282,27 @@ describe.skipIf(ailment !== null)("process sandboxes", () => {
     await expect(busy).rejects.toMatchObject({ boundary: "sandbox", code: "gone" });
     // Its keeper clears up behind it.
     await expect.poll(() => readdir(join(stateFolder, "process", "test")), { timeout: 20_000 }).not.toContain(short.id);
+  });
+
+  test("nothing is left of a process that was killed while it opened some", async () => {
+    const module = fileURLToPath(new URL("../../testing/process-runtime.ts", import.meta.url));
+    const holder = fileURLToPath(new URL("../../testing/conformance/hold-sandboxes.ts", import.meta.url));
+    const specs = Array.from({ length: 12 }, () => spec({ leaseMs: 4_000 }));
+    const child = spawn(process.execPath, ["--import", "tsx", holder, module, "killed", JSON.stringify(specs)], {
+      stdio: "ignore",
+      env: { ...process.env, [stateVariable]: stateFolder },
+    });
+    const root = join(stateFolder, "process", "killed");
+    const folders = () => readdir(root).catch(() => []);
+    await expect.poll(folders, { timeout: 30_000, interval: 2 }).not.toEqual([]);
+    child.kill("SIGKILL");
+    const other: SandboxRuntime = new ProcessRuntime({ ...scene(), deployment: "killed" });
+    await expect
+      .poll(async () => [await other.list(signal), await folders()], { timeout: 60_000, interval: 500 })
+      .toEqual([[], []]);
+    const groups = ["", "memory", "pids", "cpu"].map((name) => join("/sys/fs/cgroup", name));
+    const left = (await Promise.all(groups.map((group) => readdir(group).catch(() => [])))).flat();
+    expect(left.filter((name) => specs.some(({ id }) => name.includes(id)))).toEqual([]);
   });
 
   test("renewing is no way past its whole life", async () => {
