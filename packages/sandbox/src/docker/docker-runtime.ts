@@ -100,7 +100,10 @@ export class DockerRuntime implements SandboxRuntime {
   async open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     signal.throwIfAborted();
     if (!sandboxIdPattern.test(spec.id)) throw refused(`${spec.id} is no name of a sandbox`);
-    if (spec.image === null) throw refused("a Docker sandbox needs an image, and the task names none");
+    if (spec.image === null)
+      throw refused(
+        "a Docker sandbox needs an image, and the task names none: give it one, or run it with `sandbox.runtime: process`",
+      );
     this.#leftovers.start();
     const [made] = await Promise.all([this.#make(spec, spec.image, signal), this.#oom.ready()]);
     return this.#sandbox(made);

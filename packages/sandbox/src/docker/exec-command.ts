@@ -9,7 +9,7 @@
 import type { Duplex, Readable } from "node:stream";
 import type { ExecRequest, ExecResult } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
-import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { CommandOutput } from "../shared/command-output.ts";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
 import { neverBegan, unfitReason } from "../shared/unfit-command.ts";
 import { pause, unlessAborted } from "../shared/waiting.ts";
@@ -54,10 +54,7 @@ class RunningCommand {
   readonly #scene: ContainerScene;
   readonly #request: ExecRequest;
   readonly #startedMs = performance.now();
-  readonly #stdout: OutputCollector;
-  readonly #stderr: OutputCollector;
-  readonly #maxRead: number;
-  #read = 0;
+  readonly #output: CommandOutput;
   #timedOut = false;
   #flooded = false;
   /** False: what it seems to have said is the daemon's word. */
@@ -68,10 +65,7 @@ class RunningCommand {
   constructor(scene: ContainerScene, request: ExecRequest) {
     this.#scene = scene;
     this.#request = request;
-    const max = request.maxOutputBytes ?? defaultMaxOutputBytes;
-    this.#stdout = new OutputCollector(max);
-    this.#stderr = new OutputCollector(max);
-    this.#maxRead = request.maxReadBytes ?? defaultMaxReadBytes;
+    this.#output = new CommandOutput(request, () => this.#stopFlood());
   }
 
   async run(signal: AbortSignal): Promise<ExecResult> {
@@ -136,13 +130,11 @@ class RunningCommand {
     return new Promise((resolve, reject) => {
       stream.on("data", (chunk: Buffer) => {
         try {
-          frames.push(chunk, (name, bytes) => (name === "stdout" ? this.#stdout : this.#stderr).push(bytes));
+          frames.push(chunk, (name, bytes) => this.#output.take(name, bytes));
         } catch (error) {
           reject(error);
           stream.destroy();
         }
-        this.#read += chunk.length;
-        if (this.#read > this.#maxRead && !this.#flooded) this.#stopFlood();
       });
       stream.once("end", resolve).once("close", resolve);
       stream.once("error", (error) => reject(daemonTrouble(error, "reading a command's output")));
@@ -193,7 +185,7 @@ class RunningCommand {
 
   async #result(exitCode: number | null): Promise<ExecResult> {
     const { container, id, oom } = this.#scene;
-    const stdout = this.#stdout.result();
+    const { stdout, stderr } = this.#output.result();
     if (exitCode === 126 && !this.#began && stdout.bytes < 4096) {
       const text = Buffer.from(stdout.head).toString();
       if (isStartFailure(text)) return this.#startFailure(text.trim());
@@ -206,8 +198,7 @@ class RunningCommand {
       timedOut: this.#timedOut,
       flooded: this.#flooded,
       outOfMemory: exitCode !== 0 && (await oom.happened(container.id, this.#startedMs, waitMs)),
-      stdout,
-      stderr: this.#stderr.result(),
+      ...{ stdout, stderr },
       durationMs: performance.now() - this.#startedMs,
     };
   }

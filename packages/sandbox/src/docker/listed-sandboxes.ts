@@ -5,8 +5,6 @@ import { labels } from "./container-options.ts";
 import { asked, containerMs } from "./daemon-trouble.ts";
 import { isDeadOwner } from "./owner.ts";
 
-/** One that ended removes itself; where the daemon was in the way of that, it is somebody's to remove after this. */
-const endedMs = 25_000;
 /** One that was made and is never started, where its maker is not known to be dead: longer than making one may take. */
 const unfinishedMs = 3 * containerMs;
 
@@ -29,13 +27,14 @@ export async function listedSandboxes(docker: Docker, deployment: string): Promi
       const ageMs = Date.now() - createdAtMs;
       // A made one may be about to start.
       const unfinished = State === "created" && !(await isDeadOwner(Labels?.[labels.owner])) && ageMs <= unfinishedMs;
+      // It removes itself, unless its daemon was in the way of that.
       const over = State === "exited" || State === "dead";
       return {
         id: Labels?.[labels.sandbox] ?? "",
         labels: Labels ?? {},
         createdAtMs,
         ended: !unfinished && State !== "running" && State !== "paused" && State !== "restarting",
-        leftover: (State === "created" && !unfinished) || (over && ageMs > endedMs),
+        leftover: (State === "created" && !unfinished) || over,
       };
     }),
   );

@@ -7,6 +7,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { sizeScript } from "../shared/size-script.ts";
 import { unfitReason } from "../shared/unfit-command.ts";
 import { pause, roomIn, unlessAborted } from "../shared/waiting.ts";
 import { ExecAnswer } from "./answers.ts";
@@ -51,9 +52,8 @@ async function start(scene: ContainerScene, request: SpawnRequest, signal: Abort
   return process;
 }
 
-/** Older daemons tell a terminal its size only once the command runs, which may have asked for it by then. */
 const inTerminal = (command: readonly string[], size: NonNullable<SpawnRequest["tty"]>): string[] => [
-  ...["/bin/sh", "-c", `stty cols ${size.columns} rows ${size.rows} 2>/dev/null; exec "$@"`, "sh"],
+  ...["/bin/sh", "-c", `${sizeScript(size)}exec "$@"`, "sh"],
   ...command,
 ];
 

@@ -5,10 +5,12 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
-import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { deferred } from "../remote/deferred.ts";
+import { CommandOutput } from "../shared/command-output.ts";
 import { FilesByExec } from "../shared/files-by-exec.ts";
 import { killScript } from "../shared/kill-script.ts";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
+import { sizeScript } from "../shared/size-script.ts";
 import { neverBegan, unfitReason } from "../shared/unfit-command.ts";
 import { pause, unlessAborted, within } from "../shared/waiting.ts";
 import { type ExecSocket, type ExecTarget, openExec } from "./exec-socket.ts";
@@ -66,8 +68,7 @@ export class KubernetesSandbox extends FilesByExec implements Sandbox {
       timedOut: cut === "time",
       flooded: cut === "flood",
       outOfMemory: exitCode === 137 && (await this.#wasOutOfMemory(signal)),
-      stdout: run.stdout.result(),
-      stderr: run.stderr.result(),
+      ...run.output.result(),
       durationMs: performance.now() - startedAt,
     };
   }
@@ -75,8 +76,7 @@ export class KubernetesSandbox extends FilesByExec implements Sandbox {
   async spawn(request: SpawnRequest, signal: AbortSignal): Promise<SandboxProcess> {
     this.#check(request.user);
     const tty = request.tty !== undefined;
-    const socket = await this.#open({ command: wrapped(request, null), stdin: true, tty }, signal);
-    if (request.tty) socket.resize(request.tty.columns, request.tty.rows);
+    const socket = await this.#open({ command: wrapped(request, null, request.tty), stdin: true, tty }, signal);
     return {
       stdout: socket.stdout,
       stderr: socket.stderr,
@@ -175,7 +175,7 @@ export class KubernetesSandbox extends FilesByExec implements Sandbox {
     const run = new Run(socket, { maxOutputBytes: 4096 });
     await within(socket.status, killedMs, "reading a counter").catch((error: unknown) => this.#explain(error));
     await run.drained();
-    const count = Number.parseInt(Buffer.from(run.stdout.result().head).toString("latin1"), 10) || 0;
+    const count = Number.parseInt(Buffer.from(run.output.result().stdout.head).toString("latin1"), 10) || 0;
     const before = this.#oomKills;
     this.#oomKills = Math.max(before, count);
     return count > before;
@@ -197,37 +197,31 @@ export class KubernetesSandbox extends FilesByExec implements Sandbox {
 function wrapped(
   { command, cwd, environment = {} }: Pick<ExecRequest, "command" | "cwd" | "environment">,
   stdinBytes: number | null,
+  tty?: SpawnRequest["tty"],
 ): string[] {
   const set = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const folder = cwd === undefined ? "" : 'cd -- "$2" || exit 126; ';
   const run = stdinBytes === null ? 'exec env -- "$@"' : 'head -c "$bytes" | env -- "$@"';
-  const script = `bytes=$1; ${folder}shift 2; ${run}`;
+  const script = `bytes=$1; ${tty === undefined ? "" : sizeScript(tty)}${folder}shift 2; ${run}`;
   return ["/bin/sh", "-c", script, "sh", String(stdinBytes ?? 0), cwd ?? "", ...set, ...command];
 }
 
 /** A command's streams, capped. */
 class Run {
-  readonly stdout: OutputCollector;
-  readonly stderr: OutputCollector;
+  readonly output: CommandOutput;
   readonly flooded: Promise<Cut>;
   readonly #closed: Promise<unknown>;
 
   constructor(
     readonly socket: ExecSocket,
-    { maxOutputBytes = defaultMaxOutputBytes, maxReadBytes = defaultMaxReadBytes }: Partial<ExecRequest>,
+    request: Pick<ExecRequest, "maxOutputBytes" | "maxReadBytes">,
   ) {
-    this.stdout = new OutputCollector(maxOutputBytes);
-    this.stderr = new OutputCollector(maxOutputBytes);
-    let read = 0;
-    this.flooded = new Promise((resolve) => {
-      const take = (collector: OutputCollector) => (chunk: Uint8Array) => {
-        collector.push(chunk);
-        read += chunk.length;
-        if (read > maxReadBytes) resolve("flood");
-      };
-      socket.stdout.on("data", take(this.stdout));
-      socket.stderr.on("data", take(this.stderr));
-    });
+    const { promise, resolve } = deferred<Cut>();
+    this.flooded = promise;
+    this.output = new CommandOutput(request, () => resolve("flood"));
+    for (const name of ["stdout", "stderr"] as const) {
+      socket[name].on("data", (chunk: Uint8Array) => this.output.take(name, chunk));
+    }
     const over = (stream: ExecSocket["stdout"]) => new Promise((resolve) => stream.once("close", resolve));
     this.#closed = Promise.all([over(socket.stdout), over(socket.stderr)]);
   }

@@ -132,7 +132,7 @@ describe.skipIf(docker === null)("with a Docker daemon", () => {
     const sandbox = await runtime.open(spec({ leaseMs: 12_000, maxLifeMs: 300_000 }), signal);
     const script = `cd /rolldeck; for until in 99999999999 1; do
       echo $until >lease; echo $until >new && mv new lease; rm -f lease; mv lease other; ln -sf /tmp/mine lease
-    done 2>/dev/null; cat lease; ls -A`;
+    done 2>/dev/null; cat lease; echo; ls -A`;
     const before = Math.floor(Date.now() / 1000);
     const { stdout } = await sandbox.exec({ command: ["bash", "-c", script], timeoutMs: 10_000 }, signal);
     const [until, ...names] = Buffer.from(stdout.head).toString().trim().split("\n");

@@ -5,7 +5,7 @@
 import { once, setMaxListeners } from "node:events";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
-import { defaultMaxOutputBytes, defaultMaxReadBytes, OutputCollector } from "../shared/capped-output.ts";
+import { CommandOutput } from "../shared/command-output.ts";
 import { FilesByExec } from "../shared/files-by-exec.ts";
 import { killedWord, killScript, stuck, stuckWord } from "../shared/kill-script.ts";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
@@ -54,13 +54,13 @@ export class ProcessSandbox extends FilesByExec implements Sandbox {
     entered.stdin.end(request.stdin ?? new Uint8Array(0));
     const { started, exitCode, timedOut, flooded } = await run.over(signal);
     if (!(await isAlive(this.record.first))) throw sandboxGone(this.id);
-    const { stdout, stderr } = run;
-    if (!started && !timedOut && !flooded) refuseStart(Buffer.from(stderr.result().head).toString("latin1"));
+    const { stdout, stderr } = run.output.result();
+    if (!started && !timedOut && !flooded) refuseStart(Buffer.from(stderr.head).toString("latin1"));
     return {
       exitCode: timedOut || flooded ? null : started ? exitCode : 126,
       ...{ timedOut, flooded },
       outOfMemory: (await oomKills(this.record.cgroups)) > oomBefore,
-      ...{ stdout: stdout.result(), stderr: stderr.result() },
+      ...{ stdout, stderr },
       durationMs: performance.now() - startedAt,
     };
   }
@@ -138,10 +138,8 @@ interface RunEnd {
 
 /** One command to its end. */
 class Run {
-  readonly stdout: OutputCollector;
-  readonly stderr: OutputCollector;
+  readonly output: CommandOutput;
   #cut: "time" | "flood" | null = null;
-  #readBytes = 0;
   #cutShort: (why: "time" | "flood") => void = () => {};
   readonly #closed: Promise<void>;
 
@@ -150,16 +148,10 @@ class Run {
     readonly request: ExecRequest,
     readonly clear: () => Promise<void>,
   ) {
-    const { maxOutputBytes = defaultMaxOutputBytes, maxReadBytes = defaultMaxReadBytes } = request;
-    this.stdout = new OutputCollector(maxOutputBytes);
-    this.stderr = new OutputCollector(maxOutputBytes);
-    const take = (collector: OutputCollector) => (chunk: Uint8Array) => {
-      collector.push(chunk);
-      this.#readBytes += chunk.length;
-      if (this.#readBytes > maxReadBytes) this.#cutShort("flood");
-    };
-    entered.stdout.on("data", take(this.stdout));
-    entered.stderr.on("data", take(this.stderr));
+    this.output = new CommandOutput(request, () => this.#cutShort("flood"));
+    for (const name of ["stdout", "stderr"] as const) {
+      entered[name].on("data", (chunk: Uint8Array) => this.output.take(name, chunk));
+    }
     this.#closed = new Promise((resolve) => entered.child.once("close", () => resolve()));
   }
 

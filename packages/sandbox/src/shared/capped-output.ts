@@ -4,9 +4,6 @@
  */
 import type { CappedOutput } from "@rolldeck/contracts/ports/sandbox";
 
-export const defaultMaxOutputBytes = 1024 * 1024;
-export const defaultMaxReadBytes = 1024 * 1024 * 1024;
-
 export class OutputCollector {
   readonly #headMax: number;
   readonly #head: Uint8Array[] = [];
