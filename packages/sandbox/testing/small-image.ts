@@ -10,7 +10,7 @@ import Docker from "dockerode";
 import { pack } from "tar-stream";
 
 /** What tools ask of an image beside its shell. */
-const tools = "cat chmod env grep head id ls mkdir mv rm readlink sleep stat tar true wc".split(" ");
+const tools = "cat chmod env grep head id ls mkdir mv rm readlink sleep stat tar tr true wc".split(" ");
 const searched = ["/bin", "/usr/bin", "/sbin", "/usr/sbin", ...(process.env.PATH ?? "").split(":")];
 
 export interface SmallImage {
