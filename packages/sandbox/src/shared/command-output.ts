@@ -5,8 +5,8 @@
 import type { ExecRequest, ExecResult } from "@rolldeck/contracts/ports/sandbox";
 import { OutputCollector } from "./capped-output.ts";
 
-export const defaultMaxOutputBytes = 1024 * 1024;
-export const defaultMaxReadBytes = 1024 * 1024 * 1024;
+const defaultMaxOutputBytes = 1024 * 1024;
+const defaultMaxReadBytes = 1024 * 1024 * 1024;
 
 export class CommandOutput {
   readonly #streams: Readonly<Record<"stdout" | "stderr", OutputCollector>>;
