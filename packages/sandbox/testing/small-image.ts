@@ -58,8 +58,10 @@ const found = (program: string): string | null =>
 
 /** Paths as the program asks for them. */
 function librariesOf(path: string): string[] {
+  const lister = found("ldd");
+  if (lister === null) throw new Error("this machine has no ldd");
   try {
-    return [...execFileSync("ldd", [path], { encoding: "utf8", stdio: "pipe" }).matchAll(/(\/\S+) \(0x/g)].map(
+    return [...execFileSync(lister, [path], { encoding: "utf8", stdio: "pipe" }).matchAll(/(\/\S+) \(0x/g)].map(
       ([, library = ""]) => library,
     );
   } catch {
