@@ -2,19 +2,20 @@
 import type { Sandbox, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import { collect, type Handlers } from "../remote/call.ts";
 import { sendResult } from "../remote/kept-output.ts";
-import { maxFileBytes, type Params, type Result } from "../remote/methods.ts";
-import { ResizeNote, type SpawnNote } from "../remote/remote-process.ts";
-import type { Stream } from "../remote/stream.ts";
+import { maxFileBytes, type Result } from "../remote/methods.ts";
 import { gone, refused } from "../remote/wire-error.ts";
 import { imageKey, type WireImage, type WireSpec } from "../remote/wire-spec.ts";
+import type { ArchiveSpool } from "./archive-spool.ts";
 import type { ContextFolders } from "./context-folders.ts";
 import type { HeldSandboxes } from "./held-sandboxes.ts";
 import type { KnownImages } from "./known-images.ts";
+import { serveProcess } from "./serve-process.ts";
 
 export interface HostScene {
   readonly runtime: SandboxRuntime;
   readonly held: HeldSandboxes;
   readonly contexts: ContextFolders;
+  readonly archives: ArchiveSpool;
   readonly images: Pick<KnownImages, "saw">;
   /** Milliseconds of the wall clock. */
   readonly nowMs: () => number;
@@ -86,7 +87,7 @@ function actMethods({ held }: HostScene): Handlers {
         const input = stdin ? { stdin: await collect(stream.reader(0), maxFileBytes) } : {};
         return await sendResult(stream, await box.exec({ ...request, ...input }, stream.over));
       }),
-    spawn: ({ sandbox, ...request }, stream) => using(sandbox, (box) => spawn(box, request, stream)),
+    spawn: ({ sandbox, ...request }, stream) => using(sandbox, (box) => serveProcess(box, request, stream)),
     killAll: ({ sandbox, user }, stream) =>
       using(sandbox, async (box) => {
         await box.killAll(stream.over, user);
@@ -106,41 +107,7 @@ function actMethods({ held }: HostScene): Handlers {
   };
 }
 
-async function spawn(
-  box: Sandbox,
-  request: Omit<Params<"spawn">, "sandbox">,
-  stream: Stream,
-): Promise<Result<"spawn">> {
-  const process = await box.spawn(request, stream.over);
-  stream.over.addEventListener("abort", () => void process.close(), { once: true });
-  if (stream.over.aborted) await process.close();
-  const say = (note: SpawnNote): void => stream.note(note);
-  stream.onNote((body) => {
-    const asked = ResizeNote.safeParse(body);
-    // One that ended meanwhile has no size.
-    if (asked.success) process.resize?.(asked.data.columns, asked.data.rows).catch(() => undefined);
-  });
-  say({ what: "started" });
-  const pump = async (from: AsyncIterable<Uint8Array>, channel: 1 | 2): Promise<void> => {
-    for await (const chunk of from) await stream.write(channel, chunk);
-    stream.end(channel);
-  };
-  const feed = async (): Promise<void> => {
-    for await (const chunk of stream.reader(0)) await process.write(chunk);
-    if (!stream.over.aborted) await process.endStdin();
-  };
-  // A command may end, or close its stdin, before it has read everything.
-  feed().catch(() => undefined);
-  const exited = process.wait().then(({ exitCode }) => say({ what: "exited", exitCode }));
-  try {
-    await Promise.all([exited, pump(process.stdout, 1), pump(process.stderr, 2)]);
-  } finally {
-    await process.close();
-  }
-  return {};
-}
-
-function fileMethods({ held }: HostScene): Handlers {
+function fileMethods({ held, archives }: HostScene): Handlers {
   const using = usingOf(held);
   return {
     readFile: ({ sandbox, path, maxBytes }, stream) =>
@@ -157,7 +124,7 @@ function fileMethods({ held }: HostScene): Handlers {
       }),
     putArchive: ({ sandbox, path, user }, stream) =>
       using(sandbox, async (box) => {
-        await box.putArchive(path, stream.reader(0), { user }, stream.over);
+        await archives.whole(stream.reader(0), path, (tar) => box.putArchive(path, tar, { user }, stream.over));
         return {};
       }),
     getArchive: ({ sandbox, path, maxBytes }, stream) =>

@@ -9,6 +9,7 @@ import { removeParts } from "../remote/context-tar.ts";
 import { HostHello, protocolVersion } from "../remote/frames.ts";
 import { SandboxRuntimes } from "../runtimes.ts";
 import { parseSandboxSettings } from "../settings.ts";
+import { ArchiveSpool } from "./archive-spool.ts";
 import { ContextFolders } from "./context-folders.ts";
 import { HeldSandboxes } from "./held-sandboxes.ts";
 import { runHostAgent } from "./host-agent.ts";
@@ -66,6 +67,7 @@ export async function runSandboxHost(options: SandboxHostOptions, signal: AbortS
         ...{ runtime, images, onTrouble, address },
         held: await HeldSandboxes.load(runtime, path.join(stateFolder, "claims")),
         contexts: new ContextFolders(contexts),
+        archives: new ArchiveSpool(path.join(stateFolder, "archives")),
         nowMs: () => Date.now(),
         hello: async () => ({ ...first, images: images.all() }),
         onState: (state, message) => say(state === "joined" ? `${message} as ${first.name}` : `away: ${message}`),

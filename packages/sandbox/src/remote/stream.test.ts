@@ -1,17 +1,15 @@
 /** Two links over a real socket pair: what streams promise. */
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { WebSocket, WebSocketServer } from "ws";
+import type { WebSocket } from "ws";
+import { type LinkPair, linkPair } from "../../testing/link-pair.ts";
 import { collect } from "./call.ts";
 import { encodeFrame } from "./frames.ts";
-import { Link, type LinkEvents } from "./link.ts";
+import type { Link } from "./link.ts";
 import { Stream } from "./stream.ts";
 
-let http: Server;
-let sockets: WebSocketServer;
+let pairOfLinks: LinkPair;
 let caller: Link;
 let server: Link;
 let raw: WebSocket;
@@ -23,35 +21,18 @@ beforeEach(async () => {
   // Of this test's links alone: those of the one before may end late.
   const heard: string[] = [];
   ends = heard;
-  http = createServer();
-  sockets = new WebSocketServer({ server: http });
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  const accepted = new Promise<WebSocket>((resolve) => sockets.once("connection", resolve));
-  const { port } = http.address() as AddressInfo;
-  raw = new WebSocket(`ws://127.0.0.1:${port}`);
-  await new Promise((resolve) => raw.once("open", resolve));
-  const events = (name: string, onStream?: LinkEvents["onStream"]): LinkEvents => ({
-    onStream,
-    onGreeting: () => undefined,
-    onEnd: (error) => heard.push(`${name}: ${error.message}`),
-  });
-  caller = new Link(raw, events("caller"));
-  server = new Link(
-    await accepted,
-    events("server", ({ s }, link) => {
+  pairOfLinks = await linkPair(
+    ({ s }, link) => {
       const stream = new Stream(link, s);
       served.push(stream);
       return stream;
-    }),
+    },
+    (side, error) => heard.push(`${side}: ${error.message}`),
   );
+  ({ caller, server, raw } = pairOfLinks);
 });
 
-afterEach(() => {
-  raw.terminate();
-  sockets.close();
-  http.close();
-  http.closeAllConnections();
-});
+afterEach(() => pairOfLinks.close());
 
 const until = async (met: () => boolean): Promise<void> => {
   while (!met()) await nextTurn();
