@@ -23,7 +23,7 @@ export function clientMethods(gateway: Gateway, client: string): Handlers {
       await gateway.close(sandbox, client, AbortSignal.timeout(closeLimitMs));
       return {};
     },
-    list: async () => ({ sandboxes: gateway.list(client) }),
+    list: async () => gateway.list(client),
     status: async () => gateway.status(),
     prepare: async ({ image }, stream) => {
       await prepare(gateway, image, stream);
@@ -62,7 +62,7 @@ async function renew(
   for (const id of sandboxes) {
     const held = gateway.ownOf(id, client);
     if (held !== null) byHost.set(held.hostId, [...(byHost.get(held.hostId) ?? []), id]);
-    else if (gateway.mayYetShow(id)) unknown += 1;
+    else if (gateway.mayYetShow(id, client)) unknown += 1;
   }
   const asked = await Promise.allSettled(
     [...byHost].map(async ([hostId, ids]) => {

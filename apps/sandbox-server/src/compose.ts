@@ -8,6 +8,7 @@ import { z } from "zod";
 import { Contexts } from "./contexts.ts";
 import { Gateway } from "./gateway.ts";
 import { createHttpServer } from "./http-server.ts";
+import { KnownHosts } from "./known-hosts.ts";
 import type { ServerSettings } from "./settings.ts";
 import { loadTokens } from "./tokens.ts";
 
@@ -32,6 +33,8 @@ export async function compose(settings: ServerSettings): Promise<SandboxServer> 
   const drainingFile = path.join(settings.stateFolder, "draining.json");
   const gateway = new Gateway({
     ...settings,
+    // Without tokens there was no host.
+    knownHosts: await KnownHosts.load(path.join(settings.stateFolder, "hosts.json"), made),
     contexts: new Contexts(contexts, maxContextsBytes),
     draining: await readDraining(drainingFile),
     saveDraining: async (names) => {

@@ -1,6 +1,7 @@
 /**
  * What sandboxes there are, on which host and whose; and for a while, those that are no more. Invariants: an id is on one host at
- * most; what was dropped is never taken up again when a host announces it.
+ * most; what was dropped is never taken up again when a host announces it. A client's word that one should end, of which nobody knows yet
+ * whose it is, counts for that client's own alone.
  */
 import { gone } from "@rolldeck/sandbox/remote/wire-error";
 import { imageKey, type WireRecipe, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
@@ -34,6 +35,8 @@ export class Directory {
   readonly #byHost = new Map<string, Set<Held>>();
   /** Why each ended, oldest first. */
   readonly #dropped = new Map<string, { readonly why: string; readonly atMs: number }>();
+  /** What clients closed that was not known then, oldest first: by client and id. */
+  readonly #unwanted = new Map<string, { readonly atMs: number }>();
   readonly #usage: UsageMeter;
 
   constructor(usage: UsageMeter) {
@@ -68,12 +71,12 @@ export class Directory {
       this.#held.delete(id);
       this.#byHost.get(held.hostId)?.delete(held);
     }
-    this.#dropped.delete(id);
-    this.#dropped.set(id, { why, atMs: nowMs });
-    for (const [oldest, { atMs }] of this.#dropped) {
-      if (this.#dropped.size <= maxRemembered && atMs > nowMs - rememberedMs) break;
-      this.#dropped.delete(oldest);
-    }
+    remember(this.#dropped, id, { why, atMs: nowMs });
+  }
+
+  /** The client wants one to end that is not known: a host that announces it, as this client's, is told so. */
+  unwanted(id: string, client: string, nowMs: number): void {
+    remember(this.#unwanted, unwantedKey(id, client), { atMs: nowMs });
   }
 
   /** Its place is free again; its name may be used once more, by the same opening on another host. */
@@ -82,8 +85,9 @@ export class Directory {
     this.#byHost.get(held.hostId)?.delete(held);
   }
 
-  wasDropped(id: string): boolean {
-    return this.#dropped.has(id);
+  /** @param client whose it is, or who asks; null: nobody's */
+  wasDropped(id: string, client: string | null): boolean {
+    return this.#dropped.has(id) || (client !== null && this.#unwanted.has(unwantedKey(id, client)));
   }
 
   /** For an id that `find` has not got. */
@@ -99,6 +103,18 @@ export class Directory {
   #count(held: Held, nowMs: number): void {
     if (held.phase === "open") this.#usage.add(held, Math.max(0, nowMs - held.countedUntilMs) / 1000);
     held.countedUntilMs = nowMs;
+  }
+}
+
+const unwantedKey = (id: string, client: string): string => `${id} ${client}`;
+
+/** As the newest. Those that are too old or too many go. */
+function remember<T extends { readonly atMs: number }>(ended: Map<string, T>, key: string, fact: T): void {
+  ended.delete(key);
+  ended.set(key, fact);
+  for (const [oldest, { atMs }] of ended) {
+    if (ended.size <= maxRemembered && atMs > fact.atMs - rememberedMs) break;
+    ended.delete(oldest);
   }
 }
 

@@ -1,20 +1,24 @@
 /**
  * The hosts, and what happens when one comes, goes silent or stays away. A host whose connection ended is `away`, and what it holds
  * `unavailable`; after `lostAfterMs` it is `lost`, and what it held `gone`. One that comes back says what it has: what is wanted
- * goes on, the rest is closed. Invariant: a host is given nothing new before that is settled.
+ * goes on, the rest is closed. Invariants: a host is given nothing new before that is settled, and written down; as long as one may
+ * come, or has come, that has not said what it has, `knowsAll` says no.
  */
 import { call } from "@rolldeck/sandbox/remote/call";
 import type { HostHello } from "@rolldeck/sandbox/remote/frames";
 import type { Link } from "@rolldeck/sandbox/remote/link";
 import type { HeldFact } from "@rolldeck/sandbox/remote/methods";
 import { refused, unavailable } from "@rolldeck/sandbox/remote/wire-error";
+import { clientLabel } from "@rolldeck/sandbox/remote/wire-spec";
 import type { Directory, Held } from "./directory.ts";
 import { Host } from "./host.ts";
+import type { KnownHosts } from "./known-hosts.ts";
 
 export interface FleetOptions {
   readonly directory: Directory;
   readonly startsPerSecond: number;
   readonly lostAfterMs: number;
+  readonly known: KnownHosts;
   /** Names of hosts that take nothing new. */
   readonly draining: ReadonlySet<string>;
   /** Monotonic milliseconds. */
@@ -27,7 +31,6 @@ export interface FleetOptions {
 }
 
 const listLimitMs = 30_000;
-const closeLimitMs = 60_000;
 /** Hosts that are lost are remembered so long, drained ones stay drained. */
 const forgottenAfterMs = 24 * 3_600_000;
 const maxHosts = 1_000;
@@ -35,9 +38,20 @@ const maxHosts = 1_000;
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #hosts = new Map<string, Host>();
+  readonly #startedAtMs: number;
 
   constructor(options: FleetOptions) {
     this.#options = options;
+    this.#startedAtMs = options.nowMs();
+  }
+
+  /** Whether no sandbox can live on a host of which this process has not heard; one that stays away so long is given up. */
+  knowsAll(): boolean {
+    const { known, nowMs, lostAfterMs } = this.#options;
+    const isLate = (sinceMs: number): boolean => nowMs() - sinceMs >= lostAfterMs;
+    const allCame = known.before !== null && [...known.before].every((hostId) => this.#hosts.has(hostId));
+    if (!allCame && !isLate(this.#startedAtMs)) return false;
+    return this.all().every((host) => host.wasListed || host.lost || isLate(host.joinedAtMs));
   }
 
   all(): readonly Host[] {
@@ -57,7 +71,8 @@ export class Fleet {
     let host = this.#hosts.get(hello.hostId);
     if (host === undefined) {
       if (this.#hosts.size >= maxHosts) throw refused(`this sandbox server has ${maxHosts} hosts`);
-      host = new Host(hello, this.#options.startsPerSecond, this.#options.nowMs());
+      const { startsPerSecond, nowMs, onTrouble } = this.#options;
+      host = new Host(hello, startsPerSecond, nowMs(), onTrouble);
       host.draining = this.#options.draining.has(hello.name);
       this.#hosts.set(host.hostId, host);
     }
@@ -90,9 +105,10 @@ export class Fleet {
 
   /** Asks a host what it has and makes the directory say the same; what nobody wants is closed there. */
   async settle(host: Host): Promise<void> {
-    const { directory, nowMs } = this.#options;
+    const { directory, known, nowMs } = this.#options;
     const link = host.link;
     if (link === null) return;
+    await known.add(host.hostId);
     const askedAtMs = nowMs();
     const { sandboxes } = await call(link, "held", {}, AbortSignal.timeout(listLimitMs));
     if (host.link !== link) return;
@@ -104,7 +120,7 @@ export class Fleet {
       }
     }
     for (const fact of sandboxes) this.#meet(host, fact, askedAtMs);
-    host.listed = true;
+    host.listed = host.wasListed = true;
     this.#options.onRoom();
   }
 
@@ -116,28 +132,27 @@ export class Fleet {
       if (fact.state === "running" || held.listedFromMs >= askedAtMs) return;
       directory.drop(fact.id, "it ended on its host", nowMs());
     }
-    const wanted = held === null && fact.state === "running" && !fact.warm && !directory.wasDropped(fact.id);
+    const dropped = directory.wasDropped(fact.id, fact.labels[clientLabel] ?? null);
+    const wanted = held === null && fact.state === "running" && !fact.warm && !dropped;
     if (wanted) directory.add(adopted(host.hostId, fact, nowMs()));
     else this.closeOn(host, fact.id);
   }
 
   /** Closes there what nobody holds. A failure leaves it to the next settling, or to its lease. */
   closeOn(host: Host, id: string): void {
-    if (host.link === null) return;
-    call(host.link, "close", { sandbox: id }, AbortSignal.timeout(closeLimitMs)).catch((error: unknown) =>
-      this.#options.onTrouble(`sandbox ${id} on ${host.name} was not closed`, error),
-    );
+    host.closings.add(id);
   }
 
   /** What was held on hosts that stayed away is gone. */
   tick(): void {
-    const { directory, nowMs, lostAfterMs } = this.#options;
+    const { directory, known, nowMs, lostAfterMs, onTrouble } = this.#options;
     for (const host of this.all()) {
       if (host.awaySinceMs === null) continue;
       const awayMs = nowMs() - host.awaySinceMs;
       if (awayMs > forgottenAfterMs) this.#hosts.delete(host.hostId);
       if (host.lost || awayMs < lostAfterMs) continue;
       host.lost = true;
+      known.remove(host.hostId).catch((error: unknown) => onTrouble("the list of hosts was not kept", error));
       for (const held of [...directory.ofHost(host.hostId)]) {
         directory.drop(held.id, `its host ${host.name} was lost`, nowMs());
       }

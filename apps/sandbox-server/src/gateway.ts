@@ -4,14 +4,16 @@
  */
 import { randomUUID } from "node:crypto";
 import { call } from "@rolldeck/sandbox/remote/call";
-import type { GatewayStatus, WireFact } from "@rolldeck/sandbox/remote/methods";
+import type { GatewayStatus, Result, WireFact } from "@rolldeck/sandbox/remote/methods";
 import { sendContext } from "@rolldeck/sandbox/remote/wire-contexts";
 import { refused, unavailable } from "@rolldeck/sandbox/remote/wire-error";
 import { clientLabel, reservedLabel, type WireImage, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
+import { unlessAborted } from "@rolldeck/sandbox/shared/waiting";
 import type { Contexts } from "./contexts.ts";
 import { Directory, type Held } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
 import type { Host } from "./host.ts";
+import type { KnownHosts } from "./known-hosts.ts";
 import { Measures, type Snapshot } from "./measures.ts";
 import { Opener } from "./opener.ts";
 import { Places } from "./places.ts";
@@ -25,6 +27,7 @@ export interface GatewayOptions {
   readonly startsPerSecondOfHost: number;
   readonly maxQueued: number;
   readonly maxReady: number;
+  readonly knownHosts: KnownHosts;
   /** A host that stays away so long is lost; a gateway that starts waits so long for hosts before it calls anything gone. */
   readonly lostAfterMs: number;
   /** Names of hosts that take nothing new. */
@@ -69,6 +72,7 @@ export class Gateway {
     const sendContexts = this.sendContexts.bind(this);
     const fleet = new Fleet({
       ...{ directory, nowMs, onTrouble, lostAfterMs: options.lostAfterMs, draining: this.#draining },
+      known: options.knownHosts,
       startsPerSecond: options.startsPerSecondOfHost,
       isUnderWay: (id) => this.opener.isUnderWay(id),
       onRoom: () => this.places.pump(),
@@ -114,15 +118,18 @@ export class Gateway {
 
   /** Asks a host what it has. One that can't say now is asked again; until it first did it is given nothing. */
   async settle(host: Host): Promise<void> {
-    if (host.link === null || this.#settling.has(host)) return;
+    const { link } = host;
+    if (link === null || this.#settling.has(host)) return;
     this.#settling.add(host);
     try {
       await this.fleet.settle(host);
     } catch (error) {
-      this.#options.onTrouble(`host ${host.name} does not say what it has`, error);
+      if (host.link === link) this.#options.onTrouble(`host ${host.name} does not say what it has`, error);
     } finally {
       this.#settling.delete(host);
     }
+    // It dialled again meanwhile: what was asked for came, or was lost, on its connection of before.
+    if (host.link !== link) await this.settle(host);
   }
 
   /** Null for one that is another client's. */
@@ -141,16 +148,14 @@ export class Gateway {
       if (held.phase !== "open") throw unavailable(`sandbox ${id} is not open yet`);
       return { held, ...this.fleet.linkTo(held.hostId) };
     }
-    if (this.mayYetShow(id)) throw unavailable("the sandbox server has just started and waits for its hosts");
+    if (this.mayYetShow(id, client))
+      throw unavailable("the sandbox server does not know yet what all of its hosts have");
     throw this.directory.goneError(id);
   }
 
-  /** A host may still come that has it. */
-  mayYetShow(id: string): boolean {
-    const { nowMs, lostAfterMs } = this.#options;
-    return (
-      this.directory.find(id) === null && !this.directory.wasDropped(id) && nowMs() - this.#startedAtMs < lostAfterMs
-    );
+  /** A host may still come that has it, as this client's. */
+  mayYetShow(id: string, client: string): boolean {
+    return this.directory.find(id) === null && !this.directory.wasDropped(id, client) && !this.fleet.knowsAll();
   }
 
   /** As the client asks for it, with whose it is. @throws BoundaryError("sandbox", "refused") */
@@ -160,11 +165,15 @@ export class Gateway {
     return { ...spec, labels: { ...spec.labels, [clientLabel]: client } };
   }
 
-  /** It ends, now or when its host comes back; another client's stays. Null: whoever's it is. */
+  /**
+   * It ends, now or when its host comes back; another client's stays. Null: whoever's it is. Of one that is not known the host that
+   * brings it says whose it is.
+   */
   async close(id: string, client: string | null, signal: AbortSignal): Promise<void> {
     const { directory, fleet, places } = this;
     if (this.opener.isUnderWay(id)) throw unavailable(`sandbox ${id} is being opened`);
     const held = directory.find(id);
+    if (held === null && client !== null) return directory.unwanted(id, client, this.#options.nowMs());
     if (held !== null && client !== null && held.labels[clientLabel] !== client) return;
     const host = held === null ? null : (fleet.all().find(({ hostId }) => hostId === held.hostId) ?? null);
     if (host?.link != null) await call(host.link, "close", { sandbox: id }, signal);
@@ -172,8 +181,8 @@ export class Gateway {
     places.pump();
   }
 
-  /** Of one client, or of all (null). */
-  list(client: string | null): WireFact[] {
+  /** Of one client, or of all (null). Not complete: a host may still show that has more of them. */
+  list(client: string | null): Result<"list"> {
     const facts: WireFact[] = [];
     for (const held of this.directory.all()) {
       if (held.phase !== "open" || (client !== null && held.labels[clientLabel] !== client)) continue;
@@ -181,7 +190,7 @@ export class Gateway {
       const { id, createdAtMs } = held;
       facts.push({ id, labels: Object.fromEntries(labels), state: "running", createdAtMs });
     }
-    return facts;
+    return { sandboxes: facts, complete: this.fleet.knowsAll() };
   }
 
   /** @throws BoundaryError("sandbox", "refused") for a host that is not known */
@@ -229,8 +238,8 @@ export class Gateway {
         sending = this.#sendContext(host, image).finally(() => this.#sending.delete(key));
         this.#sending.set(key, sending);
       }
-      await sending;
-      signal.throwIfAborted();
+      // For all who wait for it: one that leaves does not stop it, nor does it keep the place of one that left.
+      await unlessAborted(sending, signal);
     }
   }
 

@@ -1,6 +1,7 @@
 /** One host as the gateway knows it, over its connections. */
 import type { HostHello } from "@rolldeck/sandbox/remote/frames";
 import type { Link } from "@rolldeck/sandbox/remote/link";
+import { Closings } from "./closings.ts";
 import { StartRate } from "./start-rate.ts";
 
 /** Image keys remembered of one host. */
@@ -9,11 +10,16 @@ const maxImages = 2_000;
 export class Host {
   readonly hostId: string;
   readonly starts: StartRate;
+  readonly closings: Closings;
+  /** Monotonic milliseconds: when it first joined. */
+  readonly joinedAtMs: number;
   hello: HostHello;
   /** Null while it is away. */
   link: Link | null = null;
   /** What it has has been asked for: only then is it given more. */
   listed = false;
+  /** It has said once what it has: the rest is known since. */
+  wasListed = false;
   draining = false;
   awaySinceMs: number | null = null;
   lost = false;
@@ -21,10 +27,20 @@ export class Host {
   coolUntilMs = 0;
   readonly #images = new Set<string>();
 
-  constructor(hello: HostHello, startsPerSecond: number, nowMs: number) {
+  constructor(
+    hello: HostHello,
+    startsPerSecond: number,
+    nowMs: number,
+    onTrouble: (message: string, error: unknown) => void,
+  ) {
     this.hostId = hello.hostId;
     this.hello = hello;
+    this.joinedAtMs = nowMs;
     this.starts = new StartRate(startsPerSecond, nowMs);
+    this.closings = new Closings(
+      () => this.link,
+      (id, error) => onTrouble(`sandbox ${id} on ${this.name} was not closed`, error),
+    );
   }
 
   get name(): string {

@@ -77,7 +77,7 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
     return;
   }
   if (asked === "GET /v1/status") return send(response, 200, gateway.status());
-  if (asked === "GET /v1/sandboxes") return send(response, 200, { sandboxes: gateway.list(null) });
+  if (asked === "GET /v1/sandboxes") return send(response, 200, gateway.list(null));
   const [, host, verb] = /^POST \/v1\/hosts\/([A-Za-z0-9._-]+)\/(drain|resume)$/.exec(asked) ?? [];
   if (host !== undefined) {
     await gateway.drain(host, verb === "drain");

@@ -6,7 +6,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import { call } from "@rolldeck/sandbox/remote/call";
 import type { Result } from "@rolldeck/sandbox/remote/methods";
 import { refused } from "@rolldeck/sandbox/remote/wire-error";
-import { imageKey, recipeKey, recipeOf, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
+import { clientLabel, imageKey, recipeKey, recipeOf, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
 import { type Directory, type Held, heldOf } from "./directory.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Host } from "./host.ts";
@@ -32,6 +32,8 @@ const maxTries = 4;
 export class Opener {
   readonly #options: OpenerOptions;
   readonly #underWay = new Set<string>();
+  /** Of those, what a host may hold under this name without having said so. */
+  readonly #mayBeTaken = new Set<string>();
 
   constructor(options: OpenerOptions) {
     this.#options = options;
@@ -44,13 +46,22 @@ export class Opener {
   /** @throws BoundaryError("sandbox"); `full` when the queue is */
   async open(spec: WireSpec, signal: AbortSignal): Promise<Result<"open">> {
     const { directory } = this.#options;
-    if (this.#underWay.has(spec.id) || directory.find(spec.id) !== null || directory.wasDropped(spec.id)) {
+    if (
+      this.#underWay.has(spec.id) ||
+      directory.find(spec.id) !== null ||
+      directory.wasDropped(spec.id, spec.labels[clientLabel] ?? null)
+    ) {
       throw refused(`there is, or was, a sandbox ${spec.id}`);
     }
     this.#underWay.add(spec.id);
     try {
       return await this.#tryHosts(spec, signal);
+    } catch (error) {
+      // A host that took one for it, and was cut off before it could say so, closes it when it is back.
+      if (this.#mayBeTaken.has(spec.id)) directory.drop(spec.id, "it was not opened", this.#options.nowMs());
+      throw error;
     } finally {
+      this.#mayBeTaken.delete(spec.id);
       this.#underWay.delete(spec.id);
       this.#options.places.pump();
     }
@@ -106,6 +117,7 @@ export class Opener {
       return attached;
     } catch (error) {
       directory.drop(warm.id, "it was found dead", nowMs());
+      if (!(error instanceof BoundaryError) || error.code === "unavailable") this.#mayBeTaken.add(spec.id);
       // Taken or not: under neither name is it anyone's.
       fleet.closeOn(host, warm.id);
       if (signal.aborted) {

@@ -34,7 +34,10 @@ export function relay(options: RelayOptions): StreamSink {
   };
   const hostStream = host.begin({
     onFrame: (header, payload) => {
-      if (header.k === "data") options.onBytes("out", toClient.spend(header.c, payload.length));
+      if (header.k === "data") {
+        if (header.c === 0) throw new ProtocolError("a host that sends on the caller's channel");
+        options.onBytes("out", toClient.spend(header.c, payload.length));
+      }
       if (header.k === "credit") toHost.grant(header.c, header.n);
       const value = header.k === "result" ? { value: options.onResult(header.value) } : {};
       client.send({ ...header, ...value, s: clientStream }, payload);
@@ -57,7 +60,11 @@ export function relay(options: RelayOptions): StreamSink {
   return {
     onFrame: (header, payload) => {
       if (!fromCaller.has(header.k)) throw new ProtocolError(`a caller that sends ${header.k}`);
-      if (header.k === "data") options.onBytes("in", toHost.spend(header.c, payload.length));
+      if (header.k === "data") {
+        // The host would end its connection, which is that of all callers.
+        if (header.c !== 0) throw new ProtocolError("a caller that sends on the host's channels");
+        options.onBytes("in", toHost.spend(header.c, payload.length));
+      }
       if (header.k === "credit") toClient.grant(header.c, header.n);
       host.send({ ...header, s: hostStream }, payload);
       if (header.k === "cancel") end("cancelled");

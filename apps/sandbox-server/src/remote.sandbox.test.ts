@@ -3,9 +3,10 @@ import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import { noResources, type Sandbox, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
+import { noResources, type Sandbox, type SandboxFact, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import { hostAilment } from "@rolldeck/sandbox/process/host-ailment";
 import { clientName, RemoteRuntime } from "@rolldeck/sandbox/remote/remote-runtime";
+import { inPieces, makeArchive } from "@rolldeck/sandbox/testing/make-archive";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { Program, RemoteStack } from "../testing/remote-stack.ts";
@@ -79,8 +80,19 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
   });
   // One that failed leaves nothing to the next.
   afterEach(async () => {
-    for (const { id } of await client.list(signal)) await client.close(id, signal);
+    for (const { id } of await listed()) await client.close(id, signal);
   });
+  /** Asks until the server knows. */
+  const listed = async (): Promise<readonly SandboxFact[]> => {
+    let all: readonly SandboxFact[] = [];
+    await waitUntil(async () => {
+      const answer = await client.list(signal).catch((error: unknown) => error);
+      if (answer instanceof Error) expect(answer).toMatchObject({ code: "unavailable", retryable: true });
+      else if (Array.isArray(answer)) all = answer;
+      return Array.isArray(answer);
+    });
+    return all;
+  };
   afterAll(() => stack?.stop());
 
   it("are opened where there is least, and act as their host's do", async () => {
@@ -155,7 +167,7 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     const folder = `${stack.folder}/${name}`;
     await startHost(name);
     await waitUntil(async () => (await heldOnDisk(folder)) === 0);
-    expect((await client.list(signal)).map(({ id }) => id)).toEqual([closed.id]);
+    expect((await listed()).map(({ id }) => id)).toEqual([closed.id]);
     // Its host is away when it is closed: it ends when the host is back.
     await hosts.get(other)?.kill("SIGKILL");
     await waitUntil(async () => (await hostOf(other))?.state !== "here");
@@ -184,9 +196,65 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
       }
     });
     expect(await sh(sandbox, "cat note; pgrep -c sleep || true")).toBe("kept\n0");
-    expect((await client.list(signal)).map(({ labels }) => labels)).toEqual([{ run: "r1", purpose: "test" }]);
+    expect((await listed()).map(({ labels }) => labels)).toEqual([{ run: "r1", purpose: "test" }]);
     await client.close(sandbox.id, signal);
     await waitUntil(async () => (await client.status(signal)).hosts.every(({ state }) => state === "here"));
+  });
+
+  it("are not said to be gone, nor ended for another client, before their host is back", async () => {
+    const [kept, ended] = [await client.open(spec(), signal), await client.open(spec(), signal)];
+    const stranger = stack.client("another");
+    for (const host of hosts.values()) await host.kill("SIGKILL");
+    await stack.server?.kill("SIGKILL");
+    await stack.startServer();
+    const notKnown = { code: "unavailable", retryable: true };
+    // Nobody may take the part that is known for all there is.
+    await expect(client.list(signal)).rejects.toMatchObject(notKnown);
+    expect(JSON.parse(await get("/v1/sandboxes", "client"))).toEqual({ sandboxes: [], complete: false });
+    const never = newId();
+    for (const id of [kept.id, never]) await expect(client.attach(id, signal)).rejects.toMatchObject(notKnown);
+    await expect(client.renew([kept.id], 60_000, signal)).rejects.toMatchObject(notKnown);
+    // Whose it is only its host can tell: each closing counts for the caller's own, whoever comes last.
+    await client.close(ended.id, signal);
+    for (const id of [kept.id, ended.id]) await stranger.close(id, signal);
+    await expect(client.attach(ended.id, signal)).rejects.toMatchObject({ code: "gone" });
+    await startHost("alpha");
+    await expect(client.list(signal)).rejects.toMatchObject(notKnown);
+    await startHost("beta");
+    expect((await client.list(signal)).map(({ id }) => id)).toEqual([kept.id]);
+    expect(await sh(kept, "echo here")).toBe("here");
+    await waitUntil(async () => {
+      const held = await Promise.all([...hosts.keys()].map((name) => heldOnDisk(`${stack.folder}/${name}`)));
+      return held.reduce((sum, count) => sum + count, 0) === 1;
+    });
+    // All that were there are back: it is not waited for more.
+    await expect(client.attach(never, signal)).rejects.toMatchObject({ code: "gone" });
+  });
+
+  it("take an archive whole or not at all, also one that comes in pieces", async () => {
+    const sandbox = await client.open(spec(), signal);
+    const fine = await makeArchive(
+      { name: "fine", body: "x".repeat(200_000) },
+      { name: "l", linkname: "fine", type: "symlink" },
+    );
+    await sandbox.putArchive("/home/agent/put", inPieces(fine), {}, signal);
+    expect(await sh(sandbox, "cd put && wc -c < fine && readlink l")).toBe("200000\nfine");
+    const bad = [
+      await makeArchive({ name: "fine", body: "x".repeat(200_000) }, { name: "../out", body: "x" }),
+      fine.subarray(0, 100_000),
+    ];
+    for (const tar of bad) {
+      const putting = sandbox.putArchive("/home/agent/trap", inPieces(tar), {}, signal);
+      await expect(putting).rejects.toMatchObject({ name: "SandboxFileError", code: "bad_archive" });
+    }
+    const breaking = async function* () {
+      yield fine.subarray(0, 100_000);
+      throw new Error("the source broke");
+    };
+    await expect(sandbox.putArchive("/home/agent/trap", breaking(), {}, signal)).rejects.toThrow("the source broke");
+    expect(await sh(sandbox, "ls -d trap out 2>/dev/null; true")).toBe("");
+    for (const name of hosts.keys())
+      expect(await readdir(`${stack.folder}/${name}/archives`).catch(() => [])).toEqual([]);
   });
 
   it("of a client that is killed end with their leases, and what they ran at once", async () => {
@@ -252,7 +320,7 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     await stack.server?.kill("SIGKILL");
     await stack.startServer();
     await startHost(name);
-    await waitUntil(async () => (await client.list(signal)).length === 3);
+    await waitUntil(async () => (await listed()).length === 3);
     expect(await sh(first, "cat mine")).toBe("0");
     expect((await client.list(signal)).every(({ labels }) => labels.run === "r1")).toBe(true);
     for (const { id } of taken) await client.close(id, signal);

@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { extract, type Header, pack } from "tar-stream";
+import { extract } from "tar-stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { inPieces, makeArchive } from "../../testing/make-archive.ts";
 import { deferred } from "../remote/deferred.ts";
 import { ArchiveSpool } from "./archive-spool.ts";
 
@@ -13,19 +14,6 @@ beforeEach(async () => {
   unpacked = [];
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
-
-async function archive(...entries: (Partial<Header> & { name: string; body?: string })[]): Promise<Buffer> {
-  const output = pack();
-  for (const { body, ...header } of entries) output.entry(header, body ?? "");
-  output.finalize();
-  const parts: Uint8Array[] = [];
-  for await (const chunk of output) if (chunk instanceof Uint8Array) parts.push(chunk);
-  return Buffer.concat(parts);
-}
-
-async function* inPieces(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
-}
 
 async function note(checked: AsyncIterable<Uint8Array>): Promise<string> {
   const reader = extract();
@@ -44,7 +32,7 @@ async function note(checked: AsyncIterable<Uint8Array>): Promise<string> {
 describe("a spool of archives", () => {
   it("unpacks what came whole, and keeps no file of it", async () => {
     const spool = new ArchiveSpool(folder);
-    const tar = await archive({ name: "a/b", body: "x".repeat(300_000) }, { name: "c", body: "y" });
+    const tar = await makeArchive({ name: "a/b", body: "x".repeat(300_000) }, { name: "c", body: "y" });
     const seen: string[][] = [];
     const unpack = async (checked: AsyncIterable<Uint8Array>) => {
       seen.push(await readdir(folder));
@@ -53,12 +41,18 @@ describe("a spool of archives", () => {
     expect(await spool.whole(inPieces(tar), "/to", unpack)).toBe("done");
     expect(unpacked).toEqual(["a/", "a/b", "c"]);
     expect([seen, await readdir(folder)]).toEqual([[[]], []]);
-    expect(await spool.whole(inPieces(await archive()), "/to", note)).toBe("done");
+    expect(await spool.whole(inPieces(await makeArchive()), "/to", note)).toBe("done");
   });
 
   it.each([
-    ["leads out after a good entry", async () => archive({ name: "fine", body: "x" }, { name: "../out", body: "x" })],
-    ["is cut", async () => (await archive({ name: "fine" }, { name: "f", body: "x".repeat(9000) })).subarray(0, 5000)],
+    [
+      "leads out after a good entry",
+      async () => makeArchive({ name: "fine", body: "x" }, { name: "../out", body: "x" }),
+    ],
+    [
+      "is cut",
+      async () => (await makeArchive({ name: "fine" }, { name: "f", body: "x".repeat(9000) })).subarray(0, 5000),
+    ],
     ["is none", async () => Buffer.alloc(2048, "x")],
   ])("unpacks nothing of one that %s", async (_what, make) => {
     const spool = new ArchiveSpool(folder);
@@ -69,7 +63,7 @@ describe("a spool of archives", () => {
 
   it("unpacks nothing of one whose sender goes away", async () => {
     const spool = new ArchiveSpool(folder);
-    const tar = await archive({ name: "fine", body: "x" }, { name: "more", body: "x".repeat(5000) });
+    const tar = await makeArchive({ name: "fine", body: "x" }, { name: "more", body: "x".repeat(5000) });
     const broken = async function* () {
       yield tar.subarray(0, 2048);
       throw new Error("the connection ended");
@@ -80,7 +74,7 @@ describe("a spool of archives", () => {
 
   it("keeps each and all of them to a size, and has room again afterwards", async () => {
     const spool = new ArchiveSpool(folder, { maxBytes: 20_000, maxTotalBytes: 30_000 });
-    const of = async (bytes: number) => inPieces(await archive({ name: "f", body: "x".repeat(bytes) }));
+    const of = async (bytes: number) => inPieces(await makeArchive({ name: "f", body: "x".repeat(bytes) }));
     await expect(spool.whole(await of(30_000), "/to", note)).rejects.toMatchObject({ code: "too_large" });
     const [held, letGo] = [deferred<void>(), deferred<void>()];
     const first = spool.whole(await of(15_000), "/to", () => {

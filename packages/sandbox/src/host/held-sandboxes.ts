@@ -62,6 +62,11 @@ export class HeldSandboxes {
     return this.#claims.get(id)?.inner ?? id;
   }
 
+  /** One that was opened ahead has this name. */
+  isTaken(id: string): boolean {
+    return this.#claims.has(id);
+  }
+
   opened(id: string, sandbox: Sandbox, spec: WireSpec): void {
     this.#attached.set(id, Promise.resolve(sandbox));
     this.#asked.set(id, askedOf(spec));

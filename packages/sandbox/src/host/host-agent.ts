@@ -70,6 +70,7 @@ async function stayJoined(options: HostAgentOptions, handlers: Handlers, signal:
   options.onState("joined", "joined the sandbox server");
   const leave = (): void => link.close("the host leaves");
   signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
   const error = await ended.promise;
   signal.removeEventListener("abort", leave);
   if (!signal.aborted) options.onState("away", error.message);

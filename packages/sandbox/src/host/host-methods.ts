@@ -28,9 +28,11 @@ export function hostMethods(scene: HostScene): Handlers {
   return { ...lifeMethods(scene), ...actMethods(scene), ...fileMethods(scene), ...imageMethods(scene) };
 }
 
-function lifeMethods({ runtime, held, contexts, images, nowMs }: HostScene): Handlers {
+function lifeMethods(scene: HostScene): Handlers {
+  const { runtime, held, contexts, images, nowMs } = scene;
   return {
     open: async ({ spec }, stream) => {
+      await endLeftover(scene, spec.id);
       const sandbox = await runtime.open(await localSpec(spec, contexts), stream.over);
       held.opened(spec.id, sandbox, spec);
       if (spec.image !== null) await images.saw(imageKey(spec.image));
@@ -41,6 +43,7 @@ function lifeMethods({ runtime, held, contexts, images, nowMs }: HostScene): Han
       return attachedOf(sandbox);
     },
     take: async ({ warm, spec }, stream) => {
+      await endLeftover(scene, spec.id);
       const sandbox = await runtime.attach(warm, stream.over);
       await checkAlive(sandbox, stream.over);
       await held.take(warm, spec, nowMs());
@@ -73,6 +76,13 @@ function lifeMethods({ runtime, held, contexts, images, nowMs }: HostScene): Han
     },
     held: async (_params, stream) => ({ sandboxes: await held.list(stream.over) }),
   };
+}
+
+/** A name that is asked for is nobody's: one that has it was taken, and the answer was lost with the connection. */
+async function endLeftover({ runtime, held }: HostScene, id: string): Promise<void> {
+  if (!held.isTaken(id)) return;
+  await closeNow(runtime, held.inner(id));
+  await held.forget(id);
 }
 
 const closeLimitMs = 60_000;
@@ -135,10 +145,14 @@ function fileMethods({ held, archives }: HostScene): Handlers {
   };
 }
 
+/** Of one line of progress, which is for people. */
+const maxProgressLength = 2_000;
+
 function imageMethods({ runtime, contexts, images }: HostScene): Handlers {
   return {
     prepare: async ({ image }, stream) => {
-      await runtime.prepare?.(await localImage(image, contexts), (message) => stream.note(message), stream.over);
+      const say = (message: string): void => stream.note(message.slice(0, maxProgressLength));
+      await runtime.prepare?.(await localImage(image, contexts), say, stream.over);
       await images.saw(imageKey(image));
       return {};
     },

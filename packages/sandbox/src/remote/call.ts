@@ -18,7 +18,10 @@ export function begin<M extends Method>(link: Link, method: M, params: Params<M>
   const stream = open(link, method, params);
   const onAbort = (): void => stream.cancel(reasonOf(signal));
   signal.addEventListener("abort", onAbort, { once: true });
-  stream.over.addEventListener("abort", () => signal.removeEventListener("abort", onAbort), { once: true });
+  const onOver = (): void => signal.removeEventListener("abort", onAbort);
+  stream.over.addEventListener("abort", onOver, { once: true });
+  // Sending it may have ended the connection.
+  if (stream.over.aborted) onOver();
   const result = stream.outcome.then((value) => parseResult(method, value));
   result.catch(() => undefined);
   return { stream, result };

@@ -13,6 +13,8 @@ export const subprotocol = "rolldeck-sandbox.1";
 export const maxFrameBytes = 4 * 1024 * 1024;
 /** Payload bytes of one frame at most. */
 export const maxPayloadBytes = 64 * 1024;
+/** Bytes of the header of one note at most: words beside the bytes, which may have to be kept until someone asks for them. */
+export const maxNoteBytes = 16 * 1024;
 /** What may be sent on each channel of a stream before the other side has granted anything. */
 export const initialCreditBytes = 64 * 1024;
 
@@ -103,6 +105,7 @@ export function encodeFrame(header: Header, payload: Uint8Array = nothing): Buff
   if (4 + json.length + payload.length > maxFrameBytes) {
     throw new ProtocolError(`a ${header.k} frame of ${json.length + payload.length} bytes is too large`);
   }
+  if (header.k === "note" && json.length > maxNoteBytes) throw new ProtocolError(`a note of ${json.length} bytes`);
   const message = Buffer.allocUnsafe(4 + json.length + payload.length);
   message.writeUInt32BE(json.length, 0);
   json.copy(message, 4);
@@ -121,6 +124,7 @@ export function decodeFrame(message: Uint8Array): Frame {
   const payload = bytes.subarray(headerEnd);
   if (payload.length > 0 && header.data.k !== "data")
     throw new ProtocolError(`a ${header.data.k} frame with a payload`);
+  if (header.data.k === "note" && headerEnd - 4 > maxNoteBytes) throw new ProtocolError(`a note of ${headerEnd} bytes`);
   if (payload.length > maxPayloadBytes) throw new ProtocolError(`a payload of ${payload.length} bytes`);
   return { header: header.data, payload };
 }

@@ -26,7 +26,11 @@ export interface LinkEvents {
 const pingEveryMs = 5_000;
 const silenceMs = 25_000;
 /** Streams that are open at once. */
-const maxStreams = 4096;
+export const maxStreams = 4096;
+/** Of them, kept free for calls without which nothing would end: renewing, closing, asking what there is. */
+export const controlStreams = 256;
+/** Bytes of notes, on all streams, that came before anyone took them. */
+const maxEarlyNoteBytes = 64 * 1024;
 /** Backstop: credit bounds what is on its way, this what a peer that reads nothing can make of small frames. */
 const maxBufferedBytes = 512 * 1024 * 1024;
 
@@ -38,6 +42,7 @@ export class Link {
   #heardAt = performance.now();
   #beatAt = performance.now();
   #lastId = 0;
+  #earlyNoteBytes = 0;
   #ended: Error | null = null;
 
   /** Of a socket that is open. */
@@ -64,11 +69,16 @@ export class Link {
     return this.#sinks.size;
   }
 
-  /** A new stream's id; frames for it go to the sink until `forget`. @throws when the connection has ended, or carries all it may */
-  begin(sink: StreamSink): number {
+  /**
+   * A new stream's id; frames for it go to the sink until `forget`.
+   * @param control a call for which room is kept
+   * @throws BoundaryError("sandbox", "unavailable") when the connection has ended, or carries all it may
+   */
+  begin(sink: StreamSink, control = false): number {
     if (this.#ended !== null) throw this.#ended;
     // The other side would end the connection, and with it all the others.
-    if (this.#sinks.size >= maxStreams) throw unavailable(`${maxStreams} calls are under way on one connection`);
+    const most = control ? maxStreams : maxStreams - controlStreams;
+    if (this.#sinks.size >= most) throw unavailable(`${most} calls are under way on one connection`);
     do {
       this.#lastId = this.#lastId >= 2 ** 31 - 1 ? 1 : this.#lastId + 1;
     } while (this.#sinks.has(this.#lastId));
@@ -78,6 +88,16 @@ export class Link {
 
   forget(id: number): void {
     this.#sinks.delete(id);
+  }
+
+  /** Room for notes that nobody takes yet; to be given back. False: there is none. */
+  keepEarly(bytes: number): boolean {
+    if (this.#earlyNoteBytes + bytes > maxEarlyNoteBytes) return false;
+    this.#earlyNoteBytes += bytes;
+    return true;
+  }
+  letEarlyGo(bytes: number): void {
+    this.#earlyNoteBytes -= bytes;
   }
 
   /** Dropped silently when the connection has ended: the sinks have heard. @throws ProtocolError for too large a frame */

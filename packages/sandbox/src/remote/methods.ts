@@ -166,7 +166,11 @@ const methods = {
     result: nothing,
   },
   /** Gateway only. */
-  list: { params: nothing, result: z.strictObject({ sandboxes: z.array(WireFact) }) },
+  list: {
+    params: nothing,
+    /** Not complete: of one that is not among them nobody knows yet whether it is there. */
+    result: z.strictObject({ sandboxes: z.array(WireFact), complete: z.boolean() }),
+  },
   status: { params: nothing, result: GatewayStatus },
   /** Gateway only: so many of this recipe are wanted soon. */
   expect: {
@@ -191,4 +195,7 @@ export type Result<M extends Method> = z.output<(typeof methods)[M]["result"]>;
 export const methodTypes: {
   readonly [M in Method]: { readonly params: z.ZodType<Params<M>>; readonly result: z.ZodType<Result<M>> };
 } = methods;
+/** Calls without which nothing would end, or be seen to: a connection that is full of others still takes them. */
+const control: ReadonlySet<string> = new Set<Method>(["renew", "close", "held", "list", "status"]);
+export const isControl = (name: string): boolean => control.has(name);
 export const isMethod = (name: string): name is Method => Object.hasOwn(methods, name);

@@ -32,13 +32,11 @@ export async function remoteProcess({ stream, result }: Call<"spawn">, tty: bool
     if (note.data.what === "started") started.resolve();
     else exited.resolve({ exitCode: note.data.exitCode });
   });
-  result.then(
-    () => exited.reject(unavailable("the command ended without a word of how")),
-    (error: unknown) => {
-      started.reject(error);
-      exited.reject(error);
-    },
-  );
+  const fail = (error: unknown): void => {
+    started.reject(error);
+    exited.reject(error);
+  };
+  result.then(() => fail(unavailable("the command ended without a word of how")), fail);
   await started.promise;
   const process: SandboxProcess = {
     stdout,

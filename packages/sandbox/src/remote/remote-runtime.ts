@@ -17,6 +17,7 @@ import type { GatewayStatus } from "./methods.ts";
 import { remoteSandbox } from "./remote-sandbox.ts";
 import { SharedLink } from "./shared-link.ts";
 import { measureContexts, measureContextsOf, sendContexts, wireImage, wireRecipe, wireSpec } from "./wire-contexts.ts";
+import { unavailable } from "./wire-error.ts";
 
 /** How long a sandbox that may have been opened for nobody is looked for; its lease ends it in any case. */
 const letGoMs = 30_000;
@@ -119,8 +120,12 @@ export class RemoteRuntime implements SandboxRuntime {
     await this.#link.callAgain("close", { sandbox: id }, signal);
   }
 
+  /** All of them, or none. @throws BoundaryError("sandbox", "unavailable") while hosts may have more of them */
   async list(signal: AbortSignal): Promise<readonly SandboxFact[]> {
-    return (await this.#link.callAgain("list", {}, signal)).sandboxes;
+    const { sandboxes, complete } = await this.#link.callAgain("list", {}, signal);
+    // Taken for all of them, part of them would say of the others that they are gone.
+    if (!complete) throw unavailable("the sandbox server does not know yet what all of its hosts have");
+    return sandboxes;
   }
 
   disconnect(): Promise<void> {

@@ -27,7 +27,7 @@ export class SharedLink {
 
   /** Begins a call on a connection that stands. Waits for one, but sends once. */
   async begin<M extends Method>(method: M, params: Params<M>, signal: AbortSignal): Promise<Call<M>> {
-    return begin(await this.#connected(signal), method, params, signal);
+    return begin(await this.#standing(signal), method, params, signal);
   }
 
   async call<M extends Method>(method: M, params: Params<M>, signal: AbortSignal): Promise<Result<M>> {
@@ -42,7 +42,7 @@ export class SharedLink {
   /** The same for work of more than one frame. */
   async again<T>(work: (link: Link) => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let tries = 1; ; tries += 1) {
-      const link = await this.#connected(signal);
+      const link = await this.#standing(signal);
       try {
         return await work(link);
       } catch (error) {
@@ -63,6 +63,14 @@ export class SharedLink {
     );
   }
 
+  /** One that had ended before anything was sent on it is no try: another is dialled. */
+  async #standing(signal: AbortSignal): Promise<Link> {
+    for (let tries = 1; ; tries += 1) {
+      const link = await this.#connected(signal);
+      if (link.ended === null || tries >= 3) return link;
+    }
+  }
+
   async #connected(signal: AbortSignal): Promise<Link> {
     signal.throwIfAborted();
     this.#closing.signal.throwIfAborted();
@@ -77,12 +85,11 @@ export class SharedLink {
 
   /** Shared by all who wait; forgotten when it fails or ends, so that the next call tries anew. */
   #connect(): Promise<Link> {
-    const made: Promise<Link> = this.#dialPatiently(() => {
+    const forget = (): void => {
       if (this.#link === made) this.#link = null;
-    });
-    made.catch(() => {
-      if (this.#link === made) this.#link = null;
-    });
+    };
+    const made: Promise<Link> = this.#dialPatiently(forget);
+    made.catch(forget);
     return made;
   }
 

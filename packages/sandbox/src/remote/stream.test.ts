@@ -6,7 +6,7 @@ import type { WebSocket } from "ws";
 import { type LinkPair, linkPair } from "../../testing/link-pair.ts";
 import { collect } from "./call.ts";
 import { encodeFrame } from "./frames.ts";
-import type { Link } from "./link.ts";
+import { controlStreams, type Link, maxStreams } from "./link.ts";
 import { Stream } from "./stream.ts";
 
 let pairOfLinks: LinkPair;
@@ -99,6 +99,36 @@ describe("a stream", () => {
     expect(notes).toEqual(["a word"]);
   });
 
+  it("keeps a bounded sum of notes that nobody takes, and ends alone at more", async () => {
+    const word = "x".repeat(1000);
+    const flooded: Awaited<ReturnType<typeof pair>>[] = [];
+    for (let n = 0; n < 20; n += 1) flooded.push(await pair());
+    for (const { mine } of flooded) for (let n = 0; n < 5; n += 1) mine.note(word);
+    // Of 64 KiB thirteen have all of theirs; the rest is refused, and what they read ends with that.
+    const over = flooded.slice(13);
+    await until(() => over.every(({ theirs }) => theirs.over.aborted));
+    const refusal = { name: "BoundaryError", code: "refused", retryable: false };
+    for (const { theirs, mine } of over) {
+      await expect(collect(theirs.reader(0), 10)).rejects.toMatchObject(refusal);
+      await expect(mine.outcome).rejects.toMatchObject(refusal);
+    }
+    // Notes that are taken need no room.
+    const heard: unknown[] = [];
+    const [taken] = flooded;
+    taken?.theirs.onNote((body) => heard.push(body));
+    for (let n = 0; n < 100; n += 1) taken?.mine.note(word);
+    await until(() => heard.length === 105);
+    // Streams that ended gave theirs back; one alone may have no more than its part.
+    for (const { theirs } of flooded) theirs.finish(1);
+    const after = await pair();
+    for (let n = 0; n < 8; n += 1) after.mine.note(word);
+    after.mine.end(0);
+    expect((await collect(after.theirs.reader(0), 10)).length).toBe(0);
+    after.mine.note(word);
+    await expect(after.mine.outcome).rejects.toMatchObject(refusal);
+    expect([caller.ended, server.ended]).toEqual([null, null]);
+  });
+
   it("brings errors of their kind", async () => {
     const { mine, theirs } = await pair();
     theirs.fail(new BoundaryError("sandbox", "full", "no room", { retryable: true, retryAfterMs: 5 }));
@@ -135,7 +165,32 @@ describe("a stream", () => {
   });
 });
 
+/** Of any size. */
+function rawFrame(header: unknown): Buffer {
+  const json = Buffer.from(JSON.stringify(header));
+  const message = Buffer.alloc(4 + json.length);
+  message.writeUInt32BE(json.length);
+  json.copy(message, 4);
+  return message;
+}
+
 describe("a connection", () => {
+  it("that is full of calls still takes those that renew and close", async () => {
+    const calls = Array.from({ length: maxStreams - controlStreams }, () => Stream.open(caller, "exec", {}));
+    const full = { code: "unavailable", retryable: true };
+    const more = () => Stream.open(caller, "exec", {});
+    expect(more).toThrow(expect.objectContaining(full));
+    const closing = Array.from({ length: controlStreams }, (_, n) =>
+      Stream.open(caller, (["renew", "close", "held", "list"] as const)[n % 4] ?? "close", {}),
+    );
+    expect(() => Stream.open(caller, "close", {})).toThrow(expect.objectContaining(full));
+    await until(() => served.length === maxStreams);
+    for (const stream of served) stream.finish("done");
+    expect(new Set(await Promise.all([...calls, ...closing].map(({ outcome }) => outcome)))).toEqual(new Set(["done"]));
+    expect([caller.ended, server.ended]).toEqual([null, null]);
+    expect(() => more().cancel(new Error("enough"))).not.toThrow();
+  });
+
   it.each([
     [
       "more data than was granted",
@@ -143,6 +198,11 @@ describe("a connection", () => {
     ],
     ["a stream that is open already", (s: number) => [encodeFrame({ k: "open", s, method: "exec", params: {} })]],
     ["what is no frame", () => [Buffer.from("hello")]],
+    ["a note of any length", (s: number) => [rawFrame({ k: "note", s, body: "x".repeat(20_000) })]],
+    [
+      "bytes on a channel that is not the caller's",
+      (s: number) => [encodeFrame({ k: "data", s, c: 1 }, Buffer.alloc(1))],
+    ],
   ])("ends at %s", async (_what, frames) => {
     const { mine } = await pair();
     for (const frame of frames(mine.id)) raw.send(frame);

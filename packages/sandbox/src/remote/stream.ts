@@ -7,12 +7,18 @@ import { ReceiveWindow, SendWindow } from "./byte-window.ts";
 import { deferred } from "./deferred.ts";
 import { ProtocolError, type StreamHeader } from "./frames.ts";
 import type { Link, StreamSink } from "./link.ts";
-import { fromWire, toWire, unavailable } from "./wire-error.ts";
+import { isControl } from "./methods.ts";
+import { fromWire, refused, toWire, unavailable } from "./wire-error.ts";
 
 type Channel = 0 | 1 | 2;
 
+/** Bytes of notes of one stream that are kept until someone takes them; the connection has a bound for all of its streams. */
+const maxEarlyNoteBytes = 8 * 1024;
+
 export class Stream implements StreamSink {
   readonly id: number;
+  /** Opened by this side. */
+  readonly #called: boolean;
   readonly #link: Link;
   readonly #over = new AbortController();
   readonly #receive = new Map<Channel, ReceiveWindow>();
@@ -20,12 +26,13 @@ export class Stream implements StreamSink {
   readonly #outcome = deferred<unknown>();
   #onNote: ((body: unknown) => void) | null = null;
   #earlyNotes: unknown[] = [];
+  #earlyNoteBytes = 0;
   #settled = false;
   #failure: Error | null = null;
 
   /** Opened by this side. @throws BoundaryError("sandbox", "unavailable") when the connection has ended */
   static open(link: Link, method: string, params: unknown): Stream {
-    const stream = new Stream(link, null);
+    const stream = new Stream(link, null, isControl(method));
     try {
       link.send({ k: "open", s: stream.id, method, params });
     } catch (error) {
@@ -36,9 +43,10 @@ export class Stream implements StreamSink {
   }
 
   /** Of an `open` frame that came (id), or a new one (null). */
-  constructor(link: Link, id: number | null) {
+  constructor(link: Link, id: number | null, control = false) {
     this.#link = link;
-    this.id = id ?? link.begin(this);
+    this.#called = id === null;
+    this.id = id ?? link.begin(this, control);
   }
 
   /** Aborted when the stream is over for whatever reason: for one that serves it, the caller wants no more. */
@@ -82,6 +90,7 @@ export class Stream implements StreamSink {
   /** Those that came before are handed over at once. */
   onNote(take: (body: unknown) => void): void {
     this.#onNote = take;
+    this.#giveRoomBack();
     for (const body of this.#earlyNotes.splice(0)) take(body);
   }
 
@@ -104,6 +113,8 @@ export class Stream implements StreamSink {
   onFrame(header: StreamHeader, payload: Uint8Array): void {
     switch (header.k) {
       case "data":
+        // What nobody will ever read is not kept.
+        if ((header.c === 0) === this.#called) throw new ProtocolError(`bytes on channel ${header.c}`);
         this.reader(asChannel(header.c)).accept(payload);
         break;
       case "credit":
@@ -151,10 +162,29 @@ export class Stream implements StreamSink {
     return window;
   }
 
+  /** Those that nobody takes are kept for a while. Too many of them end this stream alone: a host's connection carries all callers. */
   #takeNote(body: unknown): void {
-    if (this.#onNote !== null) this.#onNote(body);
-    // Those that nobody waits for are let go: on a host, one caller's must not end the connection of all.
-    else if (this.#earlyNotes.length < 100) this.#earlyNotes.push(body);
+    if (this.#onNote !== null) {
+      this.#onNote(body);
+      return;
+    }
+    const bytes = Buffer.byteLength(JSON.stringify(body) ?? "");
+    const fits = this.#earlyNoteBytes + bytes <= maxEarlyNoteBytes && this.#link.keepEarly(bytes);
+    if (fits) {
+      this.#earlyNoteBytes += bytes;
+      this.#earlyNotes.push(body);
+    } else this.#refuse(refused("more notes than are kept for one who has not asked for any"));
+  }
+
+  #giveRoomBack(): void {
+    this.#link.letEarlyGo(this.#earlyNoteBytes);
+    this.#earlyNoteBytes = 0;
+  }
+
+  /** Ends it with an error at both ends, while it is under way: what was half read is not taken for whole. */
+  #refuse(error: Error): void {
+    this.#say(this.#called ? { k: "cancel", s: this.id } : { k: "error", s: this.id, error: toWire(error) });
+    this.#fail(error);
   }
 
   #say(header: StreamHeader): void {
@@ -165,6 +195,9 @@ export class Stream implements StreamSink {
     if (this.over.aborted) return;
     this.#failure = error;
     this.#link.forget(this.id);
+    this.#giveRoomBack();
+    // A caller may still ask for them; one that serves is done.
+    if (!this.#called) this.#earlyNotes = [];
     this.#over.abort(error ?? undefined);
     if (outcome !== null) this.#outcome.reject(outcome);
     for (const window of this.#receive.values()) window.end(error);
