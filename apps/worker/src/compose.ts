@@ -40,6 +40,7 @@ import { renewClaims } from "./renew-claims.ts";
 import { RunWatch, readWatchedRuns } from "./run-watch.ts";
 import { chatText } from "./sampling/chat-text.ts";
 import { RunWaits } from "./sampling/run-waits.ts";
+import { SandboxForecast } from "./sandboxes/forecast.ts";
 import { RolloutSandboxes } from "./sandboxes/rollout-sandboxes.ts";
 import { SandboxUpkeep } from "./sandboxes/upkeep.ts";
 import { StoppedRuns } from "./stopped-runs.ts";
@@ -121,6 +122,8 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     now: () => performance.now(),
     onTrouble: (trouble: string, error: unknown) => log.warn({ err: error }, trouble),
   };
+  const sandboxes = new RolloutSandboxes({ ...sandboxParts, imageRuntime: env.sandbox.imageRuntime });
+  const openedTasks = new OpenedTasks({ tasks: parts.tasks ?? tasks, dataRoots: env.dataRoots });
   const measures = createMeasures();
   const context: WorkerContext = {
     workerId,
@@ -129,15 +132,19 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     leases,
     runs,
     tasks: parts.tasks ?? tasks,
-    openedTasks: new OpenedTasks({ tasks: parts.tasks ?? tasks, dataRoots: env.dataRoots }),
+    openedTasks,
     tools: parts.tools ?? tools,
     mcp,
     tokenizers,
     backends,
-    sandboxes: new RolloutSandboxes({ ...sandboxParts, imageRuntime: env.sandbox.imageRuntime }),
+    sandboxes,
     sandboxUpkeep: new SandboxUpkeep({
       ...sandboxParts,
       used: () => (parts.runtime ? [parts.runtime] : runtimes.made()),
+      forecast: new SandboxForecast({
+        ...{ pool, tasks: openedTasks, now: sandboxParts.now, onTrouble: sandboxParts.onTrouble },
+        runtimeOf: (task, config) => sandboxes.runtimeOf(task, config),
+      }),
     }),
     judge,
     waits: new RunWaits({

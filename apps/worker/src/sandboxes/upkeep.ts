@@ -1,12 +1,14 @@
 /**
  * Keeps rows and sandboxes in step: renews those in use, closes those that nothing can come of any more, marks those that are gone,
- * and ends what no live row names. Runs in one worker process at a time; every part of it may run twice.
+ * and ends what no live row names; also says which will be wanted next. Runs in one worker process at a time; every part of it may
+ * run twice.
  */
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
 import { sandboxEnded } from "@rolldeck/db/hot/sandboxes";
 import { type LiveSandbox, liveSandboxes } from "@rolldeck/db/reads/live-sandboxes";
+import type { SandboxForecast } from "./forecast.ts";
 import { sandboxLeaseMs } from "./sandbox-spec.ts";
 
 export interface UpkeepOptions {
@@ -14,6 +16,7 @@ export interface UpkeepOptions {
   readonly runtime: (name: SandboxRuntimeName) => SandboxRuntime;
   /** Runtimes that this process has used. */
   readonly used: () => readonly SandboxRuntime[];
+  readonly forecast: Pick<SandboxForecast, "tell">;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly onTrouble: (message: string, error: unknown) => void;
@@ -32,6 +35,7 @@ export class SandboxUpkeep {
   #renewedAt = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | null = null;
   #looking: Promise<void> | null = null;
+  #telling: Promise<void> | null = null;
   /** By runtime: one that does not answer holds up its own sandboxes alone. */
   readonly #renewing = new Map<string, Promise<void>>();
 
@@ -55,13 +59,19 @@ export class SandboxUpkeep {
       .finally(() => {
         this.#looking = null;
       });
+    this.#telling ??= this.#options.forecast
+      .tell(this.#stopping.signal)
+      .catch(said)
+      .finally(() => {
+        this.#telling = null;
+      });
   }
 
   /** What is under way is given up: another process goes on with it. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the worker is stopping"));
     await this.#looking;
-    await Promise.all([this.#closing, ...this.#renewing.values()]);
+    await Promise.all([this.#closing, this.#telling, ...this.#renewing.values()]);
   }
 
   async #closeDue(): Promise<void> {

@@ -211,6 +211,14 @@ export interface SandboxFact {
   readonly createdAtMs: number;
 }
 
+export interface ExpectedSandboxes {
+  readonly count: number;
+  /** As their specs will say. */
+  readonly maxLifeMs: number;
+  /** After so long it counts no more. */
+  readonly forMs: number;
+}
+
 export interface SandboxRuntime {
   readonly name: string;
   /** How strong it is, for people: `container`, `namespaces (weaker than containers)`, … */
@@ -221,6 +229,11 @@ export interface SandboxRuntime {
   ailment(signal: AbortSignal): Promise<string | null>;
   /** Makes an image ready before it is needed; progress in words. Absent: nothing to prepare. */
   prepare?(image: ImageSource, onProgress: (message: string) => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Tells that so many like this will be opened: some may be opened ahead. Takes the place of what was told of the same before. Absent:
+   * nothing is opened ahead.
+   */
+  expect?(sandbox: TaskSandbox, expected: ExpectedSandboxes, signal: AbortSignal): Promise<void>;
   /** Nothing is left behind when it fails. @throws BoundaryError("sandbox") */
   open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
   /** One that this or another process opened. @throws BoundaryError("sandbox", "gone") */
@@ -229,7 +242,7 @@ export interface SandboxRuntime {
   renew(ids: readonly string[], leaseMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
   /** With its services, networks and volumes. One that is not there is closed. */
   close(id: string, signal: AbortSignal): Promise<void>;
-  /** All of this deployment's. */
+  /** All of this deployment's. @throws BoundaryError("sandbox", "unavailable") rather than answer with part of them */
   list(signal: AbortSignal): Promise<readonly SandboxFact[]>;
   /** Lets go of connections; sandboxes stay. */
   disconnect(): Promise<void>;

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type {
+  ExpectedSandboxes,
   ImageSource,
   Sandbox,
   SandboxFact,
@@ -76,12 +77,7 @@ export class RemoteRuntime implements SandboxRuntime {
     }, signal);
   }
 
-  /** Tells that `count` like this are wanted within `forMs`: the gateway opens some ahead. */
-  async expect(
-    sandbox: TaskSandbox,
-    expected: { readonly count: number; readonly maxLifeMs: number; readonly forMs: number },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async expect(sandbox: TaskSandbox, expected: ExpectedSandboxes, signal: AbortSignal): Promise<void> {
     const contexts = await measureContextsOf(sandbox);
     const { count, maxLifeMs, forMs } = expected;
     await this.#link.again((link) => sendContexts(link, contexts, signal), signal);
