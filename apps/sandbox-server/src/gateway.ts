@@ -171,7 +171,7 @@ export class Gateway {
    */
   async close(id: string, client: string | null, signal: AbortSignal): Promise<void> {
     const { directory, fleet, places } = this;
-    if (this.opener.isUnderWay(id)) throw unavailable(`sandbox ${id} is being opened`);
+    await this.opener.giveUp(id, client);
     const held = directory.find(id);
     if (held === null && client !== null) return directory.unwanted(id, client, this.#options.nowMs());
     if (held !== null && client !== null && held.labels[clientLabel] !== client) return;

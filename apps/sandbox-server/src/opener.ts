@@ -4,8 +4,9 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { call } from "@rolldeck/sandbox/remote/call";
+import { type Deferred, deferred } from "@rolldeck/sandbox/remote/deferred";
 import type { Result } from "@rolldeck/sandbox/remote/methods";
-import { refused } from "@rolldeck/sandbox/remote/wire-error";
+import { gone, refused } from "@rolldeck/sandbox/remote/wire-error";
 import { clientLabel, imageKey, recipeKey, recipeOf, type WireSpec } from "@rolldeck/sandbox/remote/wire-spec";
 import { type Directory, type Held, heldOf } from "./directory.ts";
 import type { Fleet } from "./fleet.ts";
@@ -25,13 +26,20 @@ export interface OpenerOptions {
   readonly onOpened: (how: "warm" | "cold", host: Host, waitedMs: number) => void;
 }
 
+interface Opening {
+  /** The client's name. */
+  readonly owner: string | null;
+  readonly givenUp: AbortController;
+  readonly ended: Deferred<void>;
+}
+
 /** A host that says it is full is not asked again for so long. */
 const coolMs = 1_000;
 const maxTries = 4;
 
 export class Opener {
   readonly #options: OpenerOptions;
-  readonly #underWay = new Set<string>();
+  readonly #underWay = new Map<string, Opening>();
   /** Of those, what a host may hold under this name without having said so. */
   readonly #mayBeTaken = new Set<string>();
 
@@ -41,6 +49,17 @@ export class Opener {
 
   isUnderWay(id: string): boolean {
     return this.#underWay.has(id);
+  }
+
+  /**
+   * Ends an opening of the client's, whose own connection may be dead without having been noticed. Resolves when it has ended, or there is
+   * none of the client's. Null: whoever's it is.
+   */
+  async giveUp(id: string, client: string | null): Promise<void> {
+    const opening = this.#underWay.get(id);
+    if (opening === undefined || (client !== null && opening.owner !== client)) return;
+    opening.givenUp.abort(gone(id, "it was closed while it was being opened"));
+    await opening.ended.promise;
   }
 
   /** @throws BoundaryError("sandbox"); `full` when the queue is */
@@ -53,9 +72,11 @@ export class Opener {
     ) {
       throw refused(`there is, or was, a sandbox ${spec.id}`);
     }
-    this.#underWay.add(spec.id);
+    const owner = spec.labels[clientLabel] ?? null;
+    const opening: Opening = { owner, givenUp: new AbortController(), ended: deferred() };
+    this.#underWay.set(spec.id, opening);
     try {
-      return await this.#tryHosts(spec, signal);
+      return await this.#tryHosts(spec, AbortSignal.any([signal, opening.givenUp.signal]));
     } catch (error) {
       // A host that took one for it, and was cut off before it could say so, closes it when it is back.
       if (this.#mayBeTaken.has(spec.id)) directory.drop(spec.id, "it was not opened", this.#options.nowMs());
@@ -63,6 +84,7 @@ export class Opener {
     } finally {
       this.#mayBeTaken.delete(spec.id);
       this.#underWay.delete(spec.id);
+      opening.ended.resolve();
       this.#options.places.pump();
     }
   }

@@ -358,6 +358,14 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     await waitUntil(async () => (await client.status(signal)).queued === 1);
     stop.abort(new Error("given up"));
     await expect(opening).rejects.toThrow("given up");
+    // The same when it is closed on another connection: its own may be dead, which nobody has noticed yet.
+    const waiting = spec();
+    const ended = expect(client.open(waiting, signal)).rejects.toMatchObject({ code: "gone" });
+    await waitUntil(async () => (await client.status(signal)).queued === 1);
+    await stack.client("another").close(waiting.id, signal);
+    expect((await client.status(signal)).queued).toBe(1);
+    await stack.client().close(waiting.id, signal);
+    await ended;
     for (const name of hosts.keys()) await client.drain(name, false, signal);
     await waitUntil(async () => {
       const { sandboxes, queued } = await client.status(signal);

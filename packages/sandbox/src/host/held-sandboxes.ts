@@ -81,7 +81,9 @@ export class HeldSandboxes {
     const attached = this.#runtime.attach(this.inner(id), AbortSignal.timeout(attachLimitMs));
     this.#attached.set(id, attached);
     // Not remembered: the next one asks again.
-    attached.catch(() => this.#attached.delete(id));
+    attached.catch(() => {
+      if (this.#attached.get(id) === attached) this.#attached.delete(id);
+    });
     return attached;
   }
 

@@ -29,7 +29,15 @@ const closeLimitMs = 60_000;
 /** Runs until the signal; the sandboxes stay. @throws BoundaryError("sandbox", "refused") when the gateway does not take this host */
 export async function runHostAgent(options: HostAgentOptions, signal: AbortSignal): Promise<void> {
   const handlers = hostMethods(options);
-  const upkeep = setInterval(() => void closeOverdue(options), upkeepEveryMs);
+  let isClosing = false;
+  const upkeep = setInterval(() => {
+    // One round after another: closing may take longer than the time between.
+    if (isClosing) return;
+    isClosing = true;
+    void closeOverdue(options).finally(() => {
+      isClosing = false;
+    });
+  }, upkeepEveryMs);
   try {
     let waitMs = firstWaitMs;
     for (let joinedBefore = false; !signal.aborted; ) {

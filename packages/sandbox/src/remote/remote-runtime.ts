@@ -92,8 +92,8 @@ export class RemoteRuntime implements SandboxRuntime {
     try {
       return remoteSandbox(this.#link, spec.id, await result);
     } catch (error) {
-      // Settled or cancelled: the gateway leaves nothing. With the connection gone it may still have been opened.
-      if (!stream.outcomeCame && !signal.aborted) this.#letGo(spec.id);
+      // Where the gateway says so it leaves nothing. What was given up, or cut off, may have been opened all the same.
+      if (!stream.wasRefused) this.#letGo(spec.id);
       throw error;
     }
   }

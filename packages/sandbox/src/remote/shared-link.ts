@@ -102,7 +102,8 @@ export class SharedLink {
       } catch (error) {
         const mayCome = error instanceof BoundaryError && error.code === "unavailable";
         if (!mayCome || performance.now() - startedAt + waitMs > patienceMs) throw error;
-        await sleep(waitMs, undefined, { signal: this.#closing.signal });
+        await sleep(waitMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+        this.#closing.signal.throwIfAborted();
       }
     }
   }

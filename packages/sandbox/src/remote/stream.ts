@@ -27,7 +27,7 @@ export class Stream implements StreamSink {
   #onNote: ((body: unknown) => void) | null = null;
   #earlyNotes: unknown[] = [];
   #earlyNoteBytes = 0;
-  #settled = false;
+  #refused = false;
   #failure: Error | null = null;
 
   /** Opened by this side. @throws BoundaryError("sandbox", "unavailable") when the connection has ended */
@@ -59,9 +59,9 @@ export class Stream implements StreamSink {
     return this.#outcome.promise;
   }
 
-  /** The server settled it; false: it is open, was cancelled, or the connection ended first. */
-  get outcomeCame(): boolean {
-    return this.#settled;
+  /** The server settled it with an error; false: it may have been done, whatever is known of it here. */
+  get wasRefused(): boolean {
+    return this.#refused;
   }
 
   reader(channel: Channel): ReceiveWindow {
@@ -127,12 +127,11 @@ export class Stream implements StreamSink {
         this.#takeNote(header.body);
         break;
       case "result":
-        this.#settled = true;
         this.#outcome.resolve(header.value);
         this.#close(null, null);
         break;
       case "error":
-        this.#settled = true;
+        this.#refused = true;
         this.#fail(fromWire(header.error));
         break;
       case "cancel":
