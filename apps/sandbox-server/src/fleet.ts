@@ -145,18 +145,27 @@ export class Fleet {
 
   /** What was held on hosts that stayed away is gone. */
   tick(): void {
-    const { directory, known, nowMs, lostAfterMs, onTrouble } = this.#options;
+    const { directory, known, nowMs, lostAfterMs } = this.#options;
+    if (nowMs() - this.#startedAtMs >= lostAfterMs) {
+      for (const hostId of known.before ?? []) if (!this.#hosts.has(hostId)) this.#expectNoMore(hostId);
+    }
     for (const host of this.all()) {
       if (host.awaySinceMs === null) continue;
       const awayMs = nowMs() - host.awaySinceMs;
       if (awayMs > forgottenAfterMs) this.#hosts.delete(host.hostId);
       if (host.lost || awayMs < lostAfterMs) continue;
       host.lost = true;
-      known.remove(host.hostId).catch((error: unknown) => onTrouble("the list of hosts was not kept", error));
+      this.#expectNoMore(host.hostId);
       for (const held of [...directory.ofHost(host.hostId)]) {
         directory.drop(held.id, `its host ${host.name} was lost`, nowMs());
       }
     }
+  }
+
+  /** Costs a later start a wait where it fails, and no more. */
+  #expectNoMore(hostId: string): void {
+    const { known, onTrouble } = this.#options;
+    known.remove(hostId).catch((error: unknown) => onTrouble("the list of hosts was not kept", error));
   }
 }
 

@@ -16,12 +16,14 @@ export class KnownHosts {
 
   /** @param isFirst no server has been here before, so that there can be no host */
   static async load(file: string, isFirst: boolean): Promise<KnownHosts> {
-    const read = await readFile(file, "utf8").then(
-      (text) => z.array(z.string()).parse(JSON.parse(text)),
-      // Lost or broken: then it is waited for hosts as long as for one that stays away.
-      () => null,
-    );
-    return new KnownHosts(file, read ?? (isFirst ? [] : null));
+    const read = await readFile(file, "utf8")
+      .then((text) => z.array(z.string()).parse(JSON.parse(text)))
+      .catch((error: unknown) => {
+        const isAbsent = error instanceof Error && "code" in error && error.code === "ENOENT";
+        // Lost or broken: then it is waited for hosts as long as for one that stays away.
+        return isAbsent && isFirst ? [] : null;
+      });
+    return new KnownHosts(file, read);
   }
 
   private constructor(file: string, ids: readonly string[] | null) {

@@ -12,11 +12,10 @@ export class KnownImages {
   #writing: Promise<void> = Promise.resolve();
 
   static async load(file: string): Promise<KnownImages> {
-    const keys = await readFile(file, "utf8").then(
-      (text) => z.array(z.string().max(maxKeyLength)).parse(JSON.parse(text)),
-      // The first start, or a file that was lost: knowledge that comes back by itself.
-      () => [],
-    );
+    const keys = await readFile(file, "utf8")
+      .then((text) => z.array(z.string().max(maxKeyLength)).parse(JSON.parse(text)))
+      // The first start, or a file that was lost or is broken: knowledge that comes back by itself.
+      .catch(() => []);
     return new KnownImages(file, keys);
   }
 
