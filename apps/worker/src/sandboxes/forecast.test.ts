@@ -65,14 +65,14 @@ test("counts what waits to be opened by kind, says it again before it lapses, an
   const told: { readonly image: string; readonly cpus: number | null; readonly count: number }[] = [];
   const troubles: string[] = [];
   let nowMs = 0;
-  let isAway = false;
+  let trouble: { readonly code: string; readonly image?: string } | null = null;
   const hearing: SandboxRuntime = {
     ...stuckRuntime(opening),
     expect: async (sandbox: TaskSandbox, { count, forMs }: ExpectedSandboxes) => {
-      if (isAway) throw new BoundaryError("sandbox", "unavailable", "away");
+      const name = sandbox.image?.kind === "name" ? sandbox.image.name : "";
+      if (trouble !== null && (trouble.image ?? name) === name) throw new BoundaryError("sandbox", trouble.code, "no");
       expect(forMs).toBeGreaterThan(20_000);
-      const { image: source, resources } = sandbox;
-      told.push({ image: source?.kind === "name" ? source.name : "", cpus: resources.cpus, count });
+      told.push({ image: name, cpus: sandbox.resources.cpus, count });
     },
   };
   const forecast = new SandboxForecast({
@@ -95,12 +95,16 @@ test("counts what waits to be opened by kind, says it again before it lapses, an
   expect(first.reduce((sum, { count }) => sum + count, 0)).toBe(15);
   // Soon after nothing is looked at; then nothing is new; then it is said again.
   expect([await look(1_000), await look(5_000), await look(15_000)]).toEqual([[], [], first]);
-  // A failure is told and holds up nothing; it is tried again.
-  isAway = true;
-  expect(await look(20_000)).toEqual([]);
-  expect(troubles).toEqual(["remote was not told which sandboxes are wanted next"]);
-  isAway = false;
-  expect(await look(5_000)).toEqual(first);
+  // One that does not answer is asked once, one that refuses a sandbox is told of the others; both are told, and tried again later.
+  const words = "remote was not told which sandboxes are wanted next";
+  trouble = { code: "unavailable" };
+  expect([await look(20_000), troubles.splice(0)]).toEqual([[], [words]]);
+  const [bad] = first;
+  trouble = { code: "refused", image: bad?.image };
+  expect(await look(15_000)).toEqual(first.slice(1));
+  expect([troubles.splice(0), await look(5_000), troubles]).toEqual([[words], [], []]);
+  trouble = null;
+  expect(await look(10_000)).toContainEqual(bad);
   await rig.database.pool.query("update runs set status = 'stopped' where id = $1", [runId]);
   expect(await look(5_000)).toEqual(first.map((each) => ({ ...each, count: 0 })));
   expect(await look(60_000)).toEqual([]);

@@ -2,6 +2,7 @@
  * Tells runtimes that open sandboxes ahead how many of which kind the runs will want next. It is a hint and no more: a failure is
  * logged, nothing waits for it, and what is not said again lapses by itself.
  */
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
@@ -38,6 +39,8 @@ interface Wanted {
 }
 interface Told extends Wanted {
   readonly atMs: number;
+  /** It could not be told: not tried again at once. */
+  readonly failed: boolean;
 }
 
 export class SandboxForecast {
@@ -64,29 +67,37 @@ export class SandboxForecast {
     for (const [key, each] of wanted) {
       if (signal.aborted) return;
       if (silent.has(each.runtime) || !this.#isNews(key, each)) continue;
-      if (!(await this.#tellOf(key, each, signal))) silent.add(each.runtime);
+      const error = await this.#tellOf(key, each, signal);
+      if (error instanceof BoundaryError && error.code === "unavailable") silent.add(each.runtime);
     }
   }
 
   #isNews(key: string, { count }: Wanted): boolean {
     const told = this.#told.get(key);
-    return told === undefined || told.count !== count || this.#options.now() - told.atMs >= againAfterMs;
+    if (told === undefined || this.#options.now() - told.atMs >= againAfterMs) return true;
+    return !told.failed && told.count !== count;
   }
 
-  async #tellOf(key: string, wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+  /** @returns what kept it from being told, or null */
+  async #tellOf(key: string, wanted: Wanted, signal: AbortSignal): Promise<unknown> {
     const { now, onTrouble } = this.#options;
     const { runtime, spec, count } = wanted;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(callMs)]);
     try {
       await runtime.expect?.(spec, { count, maxLifeMs: spec.maxLifeMs, forMs }, limit);
-      if (count === 0) this.#told.delete(key);
-      else this.#told.set(key, { ...wanted, atMs: now() });
-      return true;
+      this.#remember(key, { ...wanted, atMs: now(), failed: false });
+      return null;
     } catch (error) {
-      this.#told.delete(key);
+      this.#remember(key, { ...wanted, atMs: now(), failed: true });
       if (!signal.aborted) onTrouble(`${runtime.name} was not told which sandboxes are wanted next`, error);
-      return false;
+      return error;
     }
+  }
+
+  /** Of what is not wanted any more nothing: it lapses where it was not heard. */
+  #remember(key: string, told: Told): void {
+    if (told.count === 0) this.#told.delete(key);
+    else this.#told.set(key, told);
   }
 
   /** Equal sandboxes of whatever run together. */
