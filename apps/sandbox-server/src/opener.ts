@@ -31,6 +31,8 @@ interface Opening {
   readonly owner: string | null;
   readonly givenUp: AbortController;
   readonly ended: Deferred<void>;
+  /** A host may hold one under this name without having said so. */
+  mayBeTaken: boolean;
 }
 
 /** A host that says it is full is not asked again for so long. */
@@ -40,8 +42,6 @@ const maxTries = 4;
 export class Opener {
   readonly #options: OpenerOptions;
   readonly #underWay = new Map<string, Opening>();
-  /** Of those, what a host may hold under this name without having said so. */
-  readonly #mayBeTaken = new Set<string>();
 
   constructor(options: OpenerOptions) {
     this.#options = options;
@@ -52,8 +52,8 @@ export class Opener {
   }
 
   /**
-   * Ends an opening of the client's, whose own connection may be dead without having been noticed. Resolves when it has ended, or there is
-   * none of the client's. Null: whoever's it is.
+   * Ends an opening of the client's, whose own connection may be dead without having been noticed. Resolves when it has ended, or
+   * there is none of the client's. Null: whoever's it is.
    */
   async giveUp(id: string, client: string | null): Promise<void> {
     const opening = this.#underWay.get(id);
@@ -73,16 +73,15 @@ export class Opener {
       throw refused(`there is, or was, a sandbox ${spec.id}`);
     }
     const owner = spec.labels[clientLabel] ?? null;
-    const opening: Opening = { owner, givenUp: new AbortController(), ended: deferred() };
+    const opening: Opening = { owner, givenUp: new AbortController(), ended: deferred(), mayBeTaken: false };
     this.#underWay.set(spec.id, opening);
     try {
       return await this.#tryHosts(spec, AbortSignal.any([signal, opening.givenUp.signal]));
     } catch (error) {
       // A host that took one for it, and was cut off before it could say so, closes it when it is back.
-      if (this.#mayBeTaken.has(spec.id)) directory.drop(spec.id, "it was not opened", this.#options.nowMs());
+      if (opening.mayBeTaken) directory.drop(spec.id, "it was not opened", this.#options.nowMs());
       throw error;
     } finally {
-      this.#mayBeTaken.delete(spec.id);
       this.#underWay.delete(spec.id);
       opening.ended.resolve();
       this.#options.places.pump();
@@ -139,7 +138,9 @@ export class Opener {
       return attached;
     } catch (error) {
       directory.drop(warm.id, "it was found dead", nowMs());
-      if (!(error instanceof BoundaryError) || error.code === "unavailable") this.#mayBeTaken.add(spec.id);
+      const opening = this.#underWay.get(spec.id);
+      const isKnown = error instanceof BoundaryError && error.code !== "unavailable";
+      if (opening !== undefined && !isKnown) opening.mayBeTaken = true;
       // Taken or not: under neither name is it anyone's.
       fleet.closeOn(host, warm.id);
       if (signal.aborted) {
