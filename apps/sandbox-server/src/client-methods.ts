@@ -35,7 +35,7 @@ export function clientMethods(gateway: Gateway, client: string): Handlers {
       return {};
     },
     expect: async ({ recipe, count, forMs }) => {
-      gateway.warmPool.expect(recipe, count, forMs);
+      gateway.warmPool.expect(client, recipe, count, forMs);
       return {};
     },
     drain: async ({ host, draining }) => {

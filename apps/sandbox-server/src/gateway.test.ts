@@ -77,7 +77,7 @@ const spec: WireSpec = {
 
 it("one that was taken for an opening that then failed is closed when its host is back, not handed to its name", async () => {
   const first = await dial();
-  gateway.warmPool.expect(recipeOf(spec), 1, 60_000);
+  gateway.warmPool.expect("me", recipeOf(spec), 1, 60_000);
   (await askedFor("open")).stream.finish({ workdir: "/", can: [] });
   await waitUntil(() => [...gateway.directory.all()].some(({ phase }) => phase === "warm"));
   const stop = new AbortController();

@@ -91,7 +91,7 @@ export class Opener {
   async #tryHosts(spec: WireSpec, signal: AbortSignal): Promise<Result<"open">> {
     const { places, warmPool, nowMs } = this.#options;
     const needs = needsOf(spec);
-    warmPool.opened(recipeOf(spec));
+    warmPool.opened(spec.labels[clientLabel] ?? "", recipeOf(spec));
     const askedAtMs = nowMs();
     for (let tries = 1; ; tries += 1) {
       const { host, warm } = await places.wait(

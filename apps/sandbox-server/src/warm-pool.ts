@@ -52,14 +52,14 @@ export class WarmPool {
     this.#options = options;
   }
 
-  /** One of this recipe is being opened, from here or not. */
-  opened(recipe: WireRecipe): void {
-    this.#line(recipe).demand.opened(this.#options.nowMs());
+  /** The client opens one of this recipe, from here or not. */
+  opened(client: string, recipe: WireRecipe): void {
+    this.#line(recipe).demand.opened(client, this.#options.nowMs());
   }
 
-  /** So many more will be opened within the time. */
-  expect(recipe: WireRecipe, count: number, forMs: number): void {
-    this.#line(recipe).demand.tell(count, this.#options.nowMs() + forMs);
+  /** The client will open so many more within the time. */
+  expect(client: string, recipe: WireRecipe, count: number, forMs: number): void {
+    this.#line(recipe).demand.tell(client, count, this.#options.nowMs() + forMs);
     this.tick();
   }
 
