@@ -1,8 +1,27 @@
 import { describe, expect, it } from "vitest";
 import { Demand } from "./demand.ts";
 
-describe("what should stand ready", () => {
-  it("is what clients told, each for itself, until it was opened or its time is over", () => {
+describe("demand", () => {
+  it("is what was told, less what came, until its time has passed", () => {
+    const demand = new Demand();
+    demand.tell("one", 5, 10_000);
+    expect(demand.target(0, 100)).toBe(5);
+    demand.opened("one", 1_000);
+    expect(demand.target(1_000, 100)).toBe(4);
+    expect(demand.target(1_000, 3)).toBe(3);
+    expect(demand.target(10_000, 100)).toBe(0);
+  });
+
+  it("follows the last minute's pace, and one alone is none", () => {
+    const demand = new Demand();
+    demand.opened("one", 0);
+    expect(demand.target(0, 100)).toBe(0);
+    for (let n = 0; n < 99; n += 1) demand.opened("one", 100);
+    expect(demand.target(1_000, 100)).toBe(5);
+    expect(demand.target(70_000, 100)).toBe(0);
+  });
+
+  it("of one client is not changed by another", () => {
     const demand = new Demand();
     demand.tell("one", 3, 1_000);
     demand.tell("other", 4, 2_000);
@@ -14,14 +33,6 @@ describe("what should stand ready", () => {
     expect(demand.target(0, 100)).toBe(9);
     demand.tell("one", 0, 1_000);
     expect([demand.target(0, 100), demand.target(0, 2), demand.target(2_000, 100)]).toEqual([4, 2, 0]);
-  });
-
-  it("is else what the last minute's pace takes while one starts", () => {
-    const demand = new Demand();
-    demand.opened("one", 0);
-    expect(demand.target(0, 100)).toBe(0);
-    for (let n = 1; n < 60; n += 1) demand.opened("one", n * 1_000);
-    expect([demand.target(59_000, 100), demand.target(59_000, 2), demand.target(200_000, 100)]).toEqual([3, 2, 0]);
   });
 
   it("hears of as many clients as it can keep", () => {

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Demand } from "./demand.ts";
 import { couldEver, type HostView, place } from "./placement.ts";
 import { StartRate } from "./start-rate.ts";
 import { UsageMeter } from "./usage.ts";
@@ -76,27 +75,6 @@ describe("the start rate", () => {
     const rate = new StartRate(0.5, 0);
     rate.take(0);
     expect([rate.ready(1_999), rate.ready(2_000)]).toEqual([false, true]);
-  });
-});
-
-describe("demand", () => {
-  it("is what was told, less what came, until its time has passed", () => {
-    const demand = new Demand();
-    demand.tell(5, 10_000);
-    expect(demand.target(0, 100)).toBe(5);
-    demand.opened(1_000);
-    expect(demand.target(1_000, 100)).toBe(4);
-    expect(demand.target(1_000, 3)).toBe(3);
-    expect(demand.target(10_000, 100)).toBe(0);
-  });
-
-  it("follows the last minute's pace, and one alone is none", () => {
-    const demand = new Demand();
-    demand.opened(0);
-    expect(demand.target(0, 100)).toBe(0);
-    for (let n = 0; n < 99; n += 1) demand.opened(100);
-    expect(demand.target(1_000, 100)).toBe(5);
-    expect(demand.target(70_000, 100)).toBe(0);
   });
 });
 
