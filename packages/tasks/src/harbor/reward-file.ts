@@ -1,6 +1,7 @@
 /**
- * What a verifier wrote: reward.json (an object of numbers, or one number) or reward.txt (one number). Invariant: what is missing,
- * empty, unreadable or no finite number is an error, never a reward.
+ * What a verifier wrote: reward.json (an object of numbers, or one number) or reward.txt (one number). In an object `true` and
+ * `false` are 1 and 0, as Harbor reads them. Invariant: what is missing, empty, unreadable or no finite number is an error, never a
+ * reward.
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 
