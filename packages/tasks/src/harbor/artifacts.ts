@@ -5,6 +5,7 @@
 import { posix } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
@@ -105,7 +106,7 @@ async function take(
 ): Promise<Taken | NotTaken> {
   const leftOut: string[] = [];
   const onOdd = (name: string, why: string): void => {
-    if (leftOut.length < 100) leftOut.push(`${name.slice(0, 200)}: ${why}`);
+    if (leftOut.length < 100) leftOut.push(`${headWithin(name, 200)}: ${why}`);
   };
   try {
     const archive = await archiveOf(source, sandbox, onOdd, signal);
@@ -134,7 +135,7 @@ async function ofAnswering(sandbox: Sandbox, cause: Error, signal: AbortSignal):
   const isMissing = cause instanceof SandboxFileError && /^not_(?:found|a_directory)$/u.test(cause.code);
   // Without a shell everything seems to be missing.
   if (exitCode === 0 && isMissing) return { state: "missing" };
-  return { state: "unreadable", why: cause.message.slice(0, 500) };
+  return { state: "unreadable", why: headWithin(cause.message, 500) };
 }
 
 /** Null = too large. @throws SandboxFileError, BoundaryError("sandbox") */

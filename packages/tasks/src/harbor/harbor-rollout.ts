@@ -2,6 +2,8 @@
  * A Harbor task's part in a rollout: set-up, the steps in between, what is collected, the verdict. Nothing of a rollout is kept here:
  * what later stages need is evidence, so that any worker can go on.
  */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type {
@@ -125,7 +127,7 @@ export class HarborRollout {
       await sandboxes.keep(evidence);
     const told = [...broken.map((why) => `the agent broke its sandbox: ${why}`), verdict.notes];
     const notes = [...told, ...failedHooks.map((hook) => `verifier.collect: ${hook}`)].filter((note) => note !== null);
-    return { ...verdict, notes: notes.length === 0 ? null : notes.join("\n").slice(0, 4000) };
+    return { ...verdict, notes: notes.length === 0 ? null : headWithin(notes.join("\n"), 4000) };
   }
 
   #stepAt(index: number): TaskStep {

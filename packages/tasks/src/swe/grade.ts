@@ -3,6 +3,8 @@
  * for a resolved instance, else 0 with the reason; what can't be graded (a patch of our own making that does not fit, a run that
  * leaves no readable result) is a verifier's error and never a reward.
  */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { PatchState } from "@rolldeck/contracts/patch-state";
@@ -100,7 +102,7 @@ async function gradePatch(
       bytes: patch.length,
       applied: applied.by !== null,
       by: applied.by,
-      message: applied.message.slice(0, 4000),
+      message: headWithin(applied.message, 4000),
     },
   };
   if (applied.by === null && patch.length > 0) return refuseMisfit(sandboxes, known);
@@ -230,7 +232,7 @@ function reportOf(draft: Draft | Graded, result: Result): TestReport {
     success: result.success,
     patch: draft.patch,
     command: {
-      text: "script" in draft ? draft.script.command.slice(0, 4000) : "",
+      text: "script" in draft ? headWithin(draft.script.command, 4000) : "",
       exitCode: run === null ? null : (run.exitCode ?? run.scriptExitCode),
       timedOut: run?.timedOut ?? false,
       durationMs: run?.durationMs ?? 0,
