@@ -3,13 +3,13 @@
  * others' patches, and its own patches are asked with that. Pure.
  */
 
-export interface RankedScore {
+interface RankedScore {
   readonly package: string;
   /** Recall by ranking, in the order of the rankings. */
   readonly recalls: readonly number[];
 }
 
-export interface HeldOut {
+interface HeldOut {
   /** Place of the ranking that the other packages chose. */
   readonly chosen: number;
   readonly queries: number;

@@ -8,7 +8,7 @@ import { RepositoryIndex } from "@rolldeck/tools/code-search/repository-index";
 import { RepositoryView } from "@rolldeck/tools/code-search/repository-view";
 import { searchText, usualSaturation } from "@rolldeck/tools/code-search/text-search";
 
-export interface Ranking {
+interface Ranking {
   /** Times the product's weight of a word in a name, and in the name of what holds it. */
   readonly names: number;
   readonly saturation: number;

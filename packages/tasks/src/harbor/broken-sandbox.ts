@@ -31,7 +31,7 @@ export async function mustHaveShell(sandbox: Sandbox, signal: AbortSignal): Prom
 }
 
 /** Why no verifier can work in it; null when one can. @throws BoundaryError("sandbox") for one that is gone or does not answer */
-export async function unusable(sandbox: Sandbox, signal: AbortSignal): Promise<string | null> {
+async function unusable(sandbox: Sandbox, signal: AbortSignal): Promise<string | null> {
   const command = ["/bin/sh", "-c", probe];
   const result = await sandbox.exec({ command, cwd: "/", user: "root", timeoutMs }, signal);
   if (result.exitCode === 0) return null;

@@ -25,7 +25,7 @@ export interface RolloutScene {
 }
 
 type Keep = GradingSandboxes["keep"];
-export interface GradingPlace {
+interface GradingPlace {
   readonly sandbox: Sandbox;
   readonly signal: AbortSignal;
   readonly keep: Keep;

@@ -34,7 +34,7 @@ export const usualFields = {
   text: { weight: 1, byLength: 0.75, usualTerms: 75 },
 } satisfies Record<string, Field>;
 type FieldName = keyof typeof usualFields;
-export type Fields = Readonly<Record<FieldName, Field>>;
+type Fields = Readonly<Record<FieldName, Field>>;
 const fieldNames = ["name", "owner", "path", "signature", "text"] as const satisfies readonly FieldName[];
 
 /** Parts of a file that are longer are data; their beginning says what they are. */
