@@ -62,10 +62,10 @@ export async function startAnyEndpoint(
   };
 }
 
-const call = (name: string, args: object) => ({ name, arguments: JSON.stringify(args) });
+const call = (id: string, name: string, args: object) => ({ id, name, arguments: JSON.stringify(args) });
 const answers = [
-  { content: "I look around.", calls: [call("bash", { command: "cd /testbed && git status --short && ls" })] },
-  { content: "I have no idea.", calls: [call("submit", { message: "Nothing changed." })] },
+  { content: "I look around.", calls: [call("look", "bash", { command: "cd /testbed && git status --short && ls" })] },
+  { content: "I have no idea.", calls: [call("end", "submit", { message: "Nothing changed." })] },
 ];
 
 async function startStandIn(folder: string): Promise<{ url: string; server: ChildProcess }> {
