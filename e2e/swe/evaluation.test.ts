@@ -1,7 +1,7 @@
 /**
  * An evaluation over the offline set as a person runs it: launched from the form on an OpenAI-compatible endpoint of the operator's
  * list, in real containers, watched to its end, looked into. Four scripted policies work on each instance; what they earn, how they
- * end and what is said of them must be right for each.
+ * end and what is said of them must be right for each. Then one on whatever endpoint is set, of which only that is known.
  */
 import { mkdirSync } from "node:fs";
 import path from "node:path";
@@ -12,6 +12,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumMissing, chromiumName, launchBrowser } from "../walks/testing/browser.ts";
 import { root } from "../walks/testing/walk-stack.ts";
+import { anyEndpointName } from "./testing/any-endpoint.ts";
 import { type PolicyName, policyNames } from "./testing/policies.ts";
 import { endpointKey, type SweStack, startSweStack } from "./testing/swe-stack.ts";
 
@@ -226,15 +227,47 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
     4 * minutes,
   );
 
-  test("no sandbox is left, and the endpoint's key is nowhere", async () => {
+  test(
+    "any OpenAI-compatible endpoint that is set can be evaluated in the same way, and is graded, whatever it answers",
+    async () => {
+      await page.goto(`${stack.walk.url}/runs/new?preset=swe-offline`);
+      const field = (name: string) => page.locator(`[data-field="${name}"]`);
+      await field("model.name").locator("select").selectOption("quickstart");
+      await field("backend.server").locator("select").selectOption(anyEndpointName);
+      await field("agent.maxTurns").locator("input").fill("12");
+      await field("evaluation.samples").locator("input").fill("1");
+      await page.getByText("no errors", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Launch run" }).click();
+      await page.waitForURL(/\/runs\/[0-9a-z]{20,}$/);
+      const own = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+      await page.getByText("Completed", { exact: true }).waitFor({ timeout: 5 * minutes });
+      const { rolldeck } = stack.walk;
+      const { groups } = await rolldeck.readMatrix({ runId: own, purpose: "evaluate" });
+      const cells = groups.flatMap((group) => group.cells);
+      expect(cells).toHaveLength(1);
+      const rollout = await rolldeck.getRollout(cells[0]?.rolloutId ?? "");
+      expect([rollout.outcome, rollout.attempt], rollout.reason ?? "").toEqual(["completed", 1]);
+      expect([0, 1]).toContain(rollout.reward);
+      expect(rollout.success).toBe(rollout.reward === 1);
+      if (!stack.anyEndpoint.isUsers)
+        expect([rollout.ending, rollout.reward, rollout.reason]).toEqual(["finish_tool", 0, "no change"]);
+      await picture("9-any-endpoint");
+    },
+    6 * minutes,
+  );
+
+  test("no sandbox is left, and the endpoints' keys are nowhere", async () => {
     const { pool } = stack.walk.api.database;
     const open = await pool.query("select count(*)::int as n from sandboxes where closed_at is null");
     expect(open.rows[0].n).toBe(0);
+    const keys = [endpointKey, ...(stack.anyEndpoint.key === null ? [] : [stack.anyEndpoint.key])];
     for (const table of ["runs", "events", "rollouts", "transitions", "artifacts"]) {
-      const found = await pool.query(`select count(*)::int as n from ${table} t where t::text like $1`, [
-        `%${endpointKey}%`,
-      ]);
-      expect([table, found.rows[0].n]).toEqual([table, 0]);
+      for (const key of keys) {
+        const found = await pool.query(`select count(*)::int as n from ${table} t where strpos(t::text, $1) > 0`, [
+          key,
+        ]);
+        expect([table, found.rows[0].n]).toEqual([table, 0]);
+      }
     }
   });
 

@@ -1,27 +1,28 @@
 /**
  * Descriptions of real patches as questions, the functions that they changed as answers. Before each patch, the tree is indexed as
- * it is then; search and baseline rank the same functions, all outside of tests, docs and packaging.
+ * it is then; searches and baseline rank the same functions, all outside of tests, docs and packaging.
  */
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ownTexts } from "@rolldeck/tools/code-search/file-terms";
-import { type IndexedFile, refId } from "@rolldeck/tools/code-search/indexed-file";
-import { RepositoryIndex } from "@rolldeck/tools/code-search/repository-index";
-import { RepositoryView } from "@rolldeck/tools/code-search/repository-view";
+import { type EntityRef, type IndexedFile, refId } from "@rolldeck/tools/code-search/indexed-file";
 import { isTestPath } from "@rolldeck/tools/code-search/source-file";
-import { searchText } from "@rolldeck/tools/code-search/text-search";
 import { applyPatch, unpack } from "./debian-source.ts";
 import { grepRanked } from "./grep-ranked.ts";
+import { heldOut } from "./held-out.ts";
 import { patchQuery } from "./patch-query.ts";
 import { indexed, pythonPaths } from "./python-files.ts";
 import type { SearchResult } from "./search-result.ts";
+import { rankings, TreeRanking } from "./tree-ranking.ts";
 
 const leastQueries = 30;
 const first = 5;
 
 interface Score {
+  readonly package: string;
   readonly patch: string;
-  readonly ours: number;
+  /** By ranking; the first is the product's. */
+  readonly recalls: readonly number[];
   readonly grep: number;
 }
 
@@ -29,23 +30,30 @@ export async function measureRetrieval(
   sources: readonly string[],
   folder: string,
   progress: (line: string) => void,
-): Promise<Pick<SearchResult, "queries" | "recallAt5" | "grepRecallAt5">> {
+): Promise<Pick<SearchResult, "queries" | "recallAt5" | "grepRecallAt5" | "heldOutRecallAt5" | "heldOut">> {
   const scores: Score[] = [];
   for (const dsc of sources) {
     progress(path.basename(dsc));
     for await (const score of packageScores(dsc, path.join(folder, path.basename(dsc, ".dsc")))) {
       scores.push(score);
-      progress(`  ${score.patch}: ${score.ours.toFixed(2)}, grep ${score.grep.toFixed(2)}`);
+      progress(`  ${score.patch}: ${(score.recalls[0] ?? 0).toFixed(2)}, grep ${score.grep.toFixed(2)}`);
     }
   }
   progress(`n = ${scores.length} patches that change functions`);
   if (scores.length < leastQueries) throw new Error(`only ${scores.length} patches change functions`);
   const mean = (values: readonly number[]): number =>
     Math.round((values.reduce((sum, value) => sum + value, 0) / values.length) * 1000) / 1000;
+  const apart = heldOut(scores);
+  for (const [name, { chosen, recall }] of apart)
+    progress(`${name} held out: ${recall.toFixed(3)} with ${JSON.stringify(rankings[chosen])}`);
   return {
     queries: scores.length,
-    recallAt5: mean(scores.map(({ ours }) => ours)),
+    recallAt5: mean(scores.map(({ recalls }) => recalls[0] ?? 0)),
     grepRecallAt5: mean(scores.map(({ grep }) => grep)),
+    heldOutRecallAt5: mean([...apart.values()].flatMap(({ queries, recall }) => Array(queries).fill(recall))),
+    heldOut: Object.fromEntries(
+      [...apart].map(([name, { queries, recall }]) => [name, { queries, recallAt5: mean([recall]) }]),
+    ),
   };
 }
 
@@ -53,7 +61,7 @@ async function* packageScores(dsc: string, target: string): AsyncGenerator<Score
   const { tree, patches } = unpack(dsc, target);
   const files = new Map<string, IndexedFile>();
   for (const name of pythonPaths(tree)) if (!name.startsWith("debian/")) files.set(name, await indexed(tree, name));
-  let view = new RepositoryView(new RepositoryIndex([...files.values()]));
+  const trees = [...new Set(rankings.map(({ names }) => names))].map((names) => new TreeRanking(names, files.values()));
   for (const patch of patches) {
     const text = readFileSync(patch, "utf8");
     const before = [...files.values()];
@@ -62,18 +70,19 @@ async function* packageScores(dsc: string, target: string): AsyncGenerator<Score
     if (truth.length > 0) {
       const query = patchQuery(text);
       yield {
+        package: path.basename(dsc).split("_")[0] ?? dsc,
         patch: path.basename(patch),
-        ours: recall(truth, ours(view, query)),
+        recalls: rankings.map((ranking) => {
+          const found = trees.find(({ names }) => names === ranking.names)?.search(query, ranking.saturation, accepts);
+          return recall(truth, (found ?? []).map(refId));
+        }),
         grep: recall(truth, grepRanked(before.filter(isAnswer), query)),
       };
     }
-    for (const { name } of changed) {
-      const now = files.get(name);
-      if (now === undefined) view.remove(name);
-      else view.put(now);
+    for (const tree of trees) {
+      for (const { name } of changed) tree.follow(name, files.get(name));
+      tree.settle();
     }
-    // What a rollout would do with as many changes.
-    if (view.changes > 100) view = new RepositoryView(new RepositoryIndex([...files.values()]));
   }
 }
 
@@ -116,11 +125,8 @@ function functionTexts(file: IndexedFile | undefined): Map<string, string> {
   return texts;
 }
 
-function ours(view: RepositoryView, query: string): string[] {
-  const accepts = ({ file, place }: { readonly file: IndexedFile; readonly place: number }): boolean =>
-    isAnswer(file) && file.source.entities[place]?.kind === "function";
-  return searchText(view, query, { limit: 50, accepts }).map(refId);
-}
+const accepts = ({ file, place }: EntityRef): boolean =>
+  isAnswer(file) && file.source.entities[place]?.kind === "function";
 
 /** Share of the true ones among the first five different answers. */
 function recall(truth: readonly string[], answers: readonly string[]): number {

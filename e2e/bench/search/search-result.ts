@@ -9,4 +9,7 @@ export interface SearchResult {
   readonly queries: number;
   readonly recallAt5: number;
   readonly grepRecallAt5: number;
+  readonly heldOutRecallAt5: number;
+  /** By package. */
+  readonly heldOut: Readonly<Record<string, { readonly queries: number; readonly recallAt5: number }>>;
 }

@@ -12,6 +12,7 @@ import { readSetList } from "@rolldeck/tasks/offline-set/set-list";
 import { buildSet } from "../../../apps/cli/src/task-build/build-set.ts";
 import { DockerImages } from "../../../apps/cli/src/task-build/docker-images.ts";
 import { root, startWalkStack, type WalkStack } from "../../walks/testing/walk-stack.ts";
+import { type AnyEndpoint, startAnyEndpoint } from "./any-endpoint.ts";
 import { PolicyRow } from "./policies.ts";
 import { type ScriptedEndpoint, startScriptedEndpoint } from "./scripted-endpoint.ts";
 import { scriptedPolicy } from "./scripted-policy.ts";
@@ -19,6 +20,8 @@ import { scriptedPolicy } from "./scripted-policy.ts";
 export interface SweStack {
   readonly walk: WalkStack;
   readonly endpoint: ScriptedEndpoint;
+  /** One that a user sets, or its stand-in. */
+  readonly anyEndpoint: AnyEndpoint;
   readonly rows: readonly PolicyRow[];
   close(): Promise<void>;
 }
@@ -55,12 +58,15 @@ export async function startSweStack(ids: readonly string[]): Promise<SweStack> {
       keyEnv: "SCRIPTED_KEY",
       model: "script",
     };
-    writeFileSync(file, JSON.stringify([listed]));
+    const anyEndpoint = await startAnyEndpoint(process.env, home);
+    undo.push(() => anyEndpoint.close());
+    writeFileSync(file, JSON.stringify([listed, anyEndpoint.listed]));
     const walk = await startWalkStack({
       policy: scriptedPolicy(rows),
       env: {
         ROLLDECK_ENDPOINTS: file,
         SCRIPTED_KEY: endpointKey,
+        ...anyEndpoint.env,
         ROLLDECK_DATA_ROOTS: data,
         ROLLDECK_DATA_DIR: path.join(home, "worker"),
         ROLLDECK_DOCKER_SOCKET: docker.socket,
@@ -68,7 +74,7 @@ export async function startSweStack(ids: readonly string[]): Promise<SweStack> {
       },
     });
     undo.push(() => walk.close());
-    return { walk, endpoint, rows, close };
+    return { walk, endpoint, anyEndpoint, rows, close };
   } catch (error) {
     await close();
     throw error;

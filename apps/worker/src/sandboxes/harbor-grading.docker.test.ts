@@ -78,7 +78,7 @@ describe.skipIf(docker === null)("a Harbor task", () => {
         /added \/usr\/lib\/python3\/dist-packages\/sitecustomize\.py/,
       ],
       ["words that look like success", "echo '===== 1 passed ====='; echo 'reward 1' > /app/total.txt", null],
-    ])("%s earns nothing", async (_, script, flag) => {
+    ])("%s earns nothing (fault 69)", async (_, script, flag) => {
       await stage.act(`rm -f /app/total.txt; ${script}`);
       const verdict = await stage.verify();
       expect([verdict.reward, verdict.success]).toEqual([0, false]);
@@ -108,7 +108,7 @@ describe.skipIf(docker === null)("a Harbor task", () => {
     });
   });
 
-  test("without a reward there is an error that says why, never a 0", async () => {
+  test("without a reward there is an error that says why, never a 0; large files are no trouble (fault 36)", async () => {
     const set = join(folder, "odd");
     const files = {
       "task.toml":
@@ -130,7 +130,10 @@ describe.skipIf(docker === null)("a Harbor task", () => {
     expect(await outcome("exit 0")).toBe("no_reward");
     expect(await outcome(": > reward.txt")).toBe("bad_reward");
     expect(await outcome("mkdir reward.json; echo 1 > reward.txt")).toBe("bad_reward");
+    expect(await outcome("head -c 2000000 /dev/zero | tr '\\0' 1 > reward.txt")).toBe("bad_reward");
     expect(await outcome("echo 1 > reward.txt; echo '{\"reward\": 0.25}' > reward.json; exit 7")).toBe(0.25);
+    // Of what the tests print the ends are kept; a report of theirs that is too large costs nothing.
+    expect(await outcome("echo 1 > reward.txt; yes | head -c 100M; head -c 5M /dev/zero > ctrf.json")).toBe(1);
     expect(await outcome("echo 1 > reward.txt; sleep 60")).toBe("timeout");
   });
 

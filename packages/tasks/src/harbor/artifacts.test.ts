@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
-import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
+import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import { describe, expect, test } from "vitest";
-import { takeArtifacts } from "./artifacts.ts";
+import { restoreArtifacts, takeArtifacts } from "./artifacts.ts";
 import { readTar, type TarEntry, writeTar } from "./checked-tar.ts";
 
 const shape = { mode: 0o644, mtimeMs: 0, content: new Uint8Array(), target: "" };
@@ -49,5 +49,24 @@ describe("an artifact", () => {
 
   test("a file below very many folders is left out and told", async () => {
     expect(await taken([file("app/a"), file(`app/${"a/".repeat(20_000)}b`)], ["*.o"])).toEqual([["app/a"], 1]);
+  });
+});
+
+test("one that is too large is told, never cut, and nothing is graded without it (fault 36)", async () => {
+  const getArchive: Sandbox["getArchive"] = (path) =>
+    path === "/app"
+      ? Promise.reject(new SandboxFileError("too_large", path, `${path} is larger than 67108864 bytes`))
+      : writeTar([]);
+  const sandbox = { workdir: "/", getArchive } as Partial<Sandbox> as Sandbox;
+  const wanted = { prefix: "", artifacts: [{ source: "/app", exclude: [] }], failedHooks: [] };
+  const { signal } = new AbortController();
+  const kept = new Map((await takeArtifacts(wanted, sandbox, signal)).map(({ name, content }) => [name, content]));
+  const collected = async (name: string) => kept.get(name) ?? null;
+  const putArchive: Sandbox["putArchive"] = async () => undefined;
+  const verifier = { workdir: "/", putArchive } as Partial<Sandbox> as Sandbox;
+  await expect(restoreArtifacts("", collected, verifier, signal)).rejects.toMatchObject({
+    boundary: "verifier",
+    code: "not_collected",
+    message: "/app was too large to be carried over",
   });
 });

@@ -5,12 +5,14 @@
 import { posix } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import type { GradingSandboxes, NewEvidence } from "@rolldeck/contracts/ports/task";
 import { z } from "zod";
 import { archiveByList } from "./archive-by-list.ts";
+import { isOfProgram } from "./broken-sandbox.ts";
 import { readTar, type TarEntry, TarRefusal, writeTar } from "./checked-tar.ts";
 import type { Artifact } from "./task-file.ts";
 
@@ -30,12 +32,15 @@ const Manifest = z.object({
   artifacts: z.array(
     z.object({
       source: z.string(),
-      state: z.enum(["taken", "missing", "too large"]),
+      /** `unreadable`: the sandbox answers, and can't give it. */
+      state: z.enum(["taken", "missing", "too large", "unreadable"]),
       /** Bytes of the gzipped tar, and the names of its parts in order. */
       bytes: z.int(),
       parts: z.array(z.string()),
       /** What can't be carried over: devices, pipes, links that lead out. At most 100 names. */
       leftOut: z.array(z.string()),
+      /** Of one that is unreadable. */
+      why: z.string().optional(),
     }),
   ),
 });
@@ -62,9 +67,9 @@ export async function takeArtifacts(
   for (const artifact of [published, ...wanted.artifacts.filter(({ source }) => source !== published.source)]) {
     const source = posix.resolve(sandbox.workdir, artifact.source);
     const taken = await take(artifact, source, sandbox, signal);
-    if (typeof taken === "string" || taken.packed.length > left) {
-      const state = typeof taken === "string" ? taken : "too large";
-      artifacts.push({ source, state, bytes: 0, parts: [], leftOut: [] });
+    if ("state" in taken || taken.packed.length > left) {
+      const told: NotTaken = "state" in taken ? taken : { state: "too large" };
+      artifacts.push({ source, ...told, bytes: 0, parts: [], leftOut: [] });
       continue;
     }
     left -= taken.packed.length;
@@ -91,20 +96,21 @@ interface Taken {
   readonly packed: Uint8Array;
   readonly leftOut: string[];
 }
+type NotTaken = { readonly state: "missing" | "too large" } | { readonly state: "unreadable"; readonly why: string };
 
 async function take(
   artifact: Artifact,
   source: string,
   sandbox: Sandbox,
   signal: AbortSignal,
-): Promise<Taken | "missing" | "too large"> {
+): Promise<Taken | NotTaken> {
   const leftOut: string[] = [];
   const onOdd = (name: string, why: string): void => {
-    if (leftOut.length < 100) leftOut.push(`${name.slice(0, 200)}: ${why}`);
+    if (leftOut.length < 100) leftOut.push(`${headWithin(name, 200)}: ${why}`);
   };
   try {
     const archive = await archiveOf(source, sandbox, onOdd, signal);
-    if (archive === null) return "too large";
+    if (archive === null) return { state: "too large" };
     const entries = await readTar(archive, { maxBytes: maxArtifactBytes, maxEntries }, onOdd);
     const isExcluded = exclusion(artifact.exclude);
     const kept = entries.filter(
@@ -113,12 +119,23 @@ async function take(
     // Equal files give equal bytes: no time stands in the header.
     return { packed: await packed(await writeTar(kept)), leftOut };
   } catch (cause) {
-    if (cause instanceof TarRefusal) return "too large";
-    if (!(cause instanceof SandboxFileError)) throw cause;
-    if (cause.code === "not_found" || cause.code === "not_a_directory") return "missing";
-    if (cause.code === "too_large") return "too large";
-    throw new BoundaryError("sandbox", "not_collected", `${source}: ${cause.message}`, { cause });
+    if (cause instanceof TarRefusal) return { state: "too large" };
+    if (cause instanceof SandboxFileError && cause.code === "too_large") return { state: "too large" };
+    if (cause instanceof SandboxFileError || isOfProgram(cause)) return ofAnswering(sandbox, cause, signal);
+    throw cause;
   }
+}
+
+/**
+ * A sandbox that answers and can't give it is what the agent left: nothing that another attempt would mend.
+ * @throws BoundaryError("sandbox") when it does not answer
+ */
+async function ofAnswering(sandbox: Sandbox, cause: Error, signal: AbortSignal): Promise<NotTaken> {
+  const { exitCode } = await sandbox.exec({ command: ["/bin/sh", "-c", ":"], cwd: "/", timeoutMs: 60_000 }, signal);
+  const isMissing = cause instanceof SandboxFileError && /^not_(?:found|a_directory)$/u.test(cause.code);
+  // Without a shell everything seems to be missing.
+  if (exitCode === 0 && isMissing) return { state: "missing" };
+  return { state: "unreadable", why: headWithin(cause.message, 500) };
 }
 
 /** Null = too large. @throws SandboxFileError, BoundaryError("sandbox") */
@@ -167,7 +184,8 @@ const asExpression = (piece: string): string =>
 
 /**
  * Puts what was taken where it was, in another sandbox.
- * @throws BoundaryError("verifier", "not_collected") when something is not there in whole
+ * @throws BoundaryError("verifier", "not_collected") when something is not there in whole, BoundaryError("verifier", "unreadable") for
+ *   what the agent's sandbox could not give
  */
 export async function restoreArtifacts(
   prefix: string,
@@ -177,8 +195,10 @@ export async function restoreArtifacts(
 ): Promise<void> {
   const manifest = await readManifest(prefix, collected);
   if (manifest === null) throw notCollected("nothing was collected from the agent's sandbox");
-  for (const { source, state, parts } of manifest.artifacts) {
+  for (const { source, state, parts, why } of manifest.artifacts) {
     if (state === "missing") continue;
+    if (state === "unreadable")
+      throw new BoundaryError("verifier", "unreadable", `${source} could not be read: ${why ?? "no reason was told"}`);
     if (state === "too large") throw notCollected(`${source} was too large to be carried over`);
     const pieces: Uint8Array[] = [];
     for (const part of parts) {

@@ -1,4 +1,6 @@
 /** Commands of `verifier.collect`: they note the state of the agent's sandbox before it changes. */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import { lastWords } from "./in-sandbox.ts";
 import type { CollectHook } from "./task-file.ts";
@@ -18,7 +20,7 @@ export async function runCollectHooks(
     const result = await sandbox.exec(request, signal);
     if (result.exitCode === 0) continue;
     const how = result.timedOut ? `was not done after ${timeoutMs / 1000} s` : `exited with ${result.exitCode}`;
-    failed.push(`${command.slice(0, 200)} ${how}: ${lastWords(result)}`);
+    failed.push(`${headWithin(command, 200)} ${how}: ${lastWords(result)}`);
   }
   return failed;
 }

@@ -2,6 +2,8 @@
  * Commands of the task's own inside a sandbox. Invariants: they find their programs in the system's folders alone, whatever the
  * agent put first in PATH; one that fails says what it printed.
  */
+
+import { tailWithin } from "@rolldeck/agent/core/cut-text";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { CappedOutput, ExecRequest, ExecResult, Sandbox } from "@rolldeck/contracts/ports/sandbox";
 
@@ -18,7 +20,7 @@ export const textOf = ({ head, gapBytes, tail }: CappedOutput): string => {
 /** The end of what it printed, for messages. */
 export function lastWords({ stdout, stderr }: Pick<ExecResult, "stdout" | "stderr">): string {
   const text = `${textOf(stdout)}\n${textOf(stderr)}`.trim();
-  return text.length <= maxShown ? text : `…${text.slice(-maxShown)}`;
+  return text.length <= maxShown ? text : `…${tailWithin(text, maxShown)}`;
 }
 
 export interface ScriptOptions {

@@ -17,7 +17,22 @@ describe("a reward", () => {
   test("in JSON: an object of numbers, or a bare number", () => {
     expect(parseRewardJson(bytes('{"reward": 0.5, "speed": 2}\n'))).toEqual({ reward: 0.5, speed: 2 });
     expect(parseRewardJson(bytes(" 1 "))).toEqual({ reward: 1 });
-    expect(parseRewardJson(bytes('{"reward": true}'))).toEqual({ reward: 1 });
+  });
+  test("in JSON: true and false are the numbers that Harbor takes them for, 1 and 0, where a key says them", () => {
+    expect(parseRewardJson(bytes('{"reward": true, "clean": false}'))).toEqual({ reward: 1, clean: 0 });
+    expect(["true", "false"].map((text) => outcome(parseRewardJson, bytes(text)))).toEqual(
+      Array(2).fill("verifier error"),
+    );
+    expect(["true", "false"].map((text) => outcome(parseRewardText, bytes(text)))).toEqual(
+      Array(2).fill("verifier error"),
+    );
+  });
+  test("one key that is no number spoils all: nothing is taken for a reward", () => {
+    for (const value of ['"0.5"', '"true"', "null", "[1]", '{"value": 1}', "NaN", "Infinity", "-Infinity", "1e309"]) {
+      const text = `{"reward": 1, "detail": ${value}}`;
+      expect([value, outcome(parseRewardJson, bytes(text))]).toEqual([value, "verifier error"]);
+    }
+    expect(() => parseRewardJson(bytes('{"reward": {"value": 1}}'))).toThrow(/reward is no number/);
   });
   test("as text: one number", () => {
     expect(["1", " 0.25\n", "-1", "1e-3", ".5", "2."].map((text) => parseRewardText(bytes(text)))).toEqual(
@@ -31,6 +46,11 @@ describe("a reward", () => {
     '{"reward": NaN}',
     '{"reward": "1"}',
     '{"reward": null}',
+    '{"reward": "true"}',
+    '{"reward": [1]}',
+    '{"reward": {"reward": 1}}',
+    '{"reward": Infinity}',
+    "[1]",
     "{}",
     "[]",
     "null",

@@ -1,7 +1,10 @@
 /**
- * What a verifier wrote: reward.json (an object of numbers, or one number) or reward.txt (one number). Invariant: what is missing,
- * empty, unreadable or no finite number is an error, never a reward.
+ * What a verifier wrote: reward.json (an object of numbers, or one number) or reward.txt (one number). In an object `true` and
+ * `false` are 1 and 0, as Harbor reads them. Invariant: what is missing, empty, unreadable or no finite number is an error, never a
+ * reward.
  */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 
 /** By key; a lone number is the one of `reward`. */
@@ -59,7 +62,7 @@ function finite(value: number, what: string): number {
   throw bad(`${what} is no finite number`);
 }
 
-const shown = (text: string): string => JSON.stringify(text.trim().slice(0, 80));
+const shown = (text: string): string => JSON.stringify(headWithin(text.trim(), 80));
 const bad = (message: string, cause?: unknown): BoundaryError =>
   new BoundaryError("verifier", "bad_reward", message, { cause });
 

@@ -12,15 +12,18 @@ import type { TaskFile } from "./task-file.ts";
 export const StepResult = z.object({
   version: z.literal(1),
   step: z.string(),
-  /** Null: its artifacts were collected, its separate verifier runs at the end. */
+  /** Null: its artifacts were collected, its verifier runs at the end: a separate one, or one that could not do its work yet. */
   rewards: z.record(z.string(), z.number()).nullable(),
-  /** It was below the step's min_reward: the steps after it are not run. */
+  /** It was below the step's min_reward, or could not be graded: the steps after it are not run. */
   stopped: z.boolean(),
   flags: z.array(z.string()),
 });
 export type StepResult = z.infer<typeof StepResult>;
 
 export const stepResultName = (index: number): string => `step-${index + 1}.json`;
+
+/** Of the names of what a step left that the agent went on after. */
+export const stepPrefix = (index: number): string => `step-${index + 1}-`;
 
 /** Why the steps after this one are not run; null when they are. */
 export function belowMinReward(rewards: Rewards, minReward: Readonly<Record<string, number>> | null): string | null {

@@ -1,4 +1,6 @@
 /** Tests by name out of a CTRF report (`/logs/verifier/ctrf.json`), where a verifier leaves one: shown, never part of the reward. */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import type { TestReport, TestStatus } from "@rolldeck/contracts/test-report";
 import { z } from "zod";
 
@@ -31,8 +33,10 @@ export function testList(bytes: Uint8Array): TestReport["tests"] {
     status: statuses[status] ?? "error",
     wanted: null,
     ok: null,
-    message: (message ?? trace ?? null)?.slice(0, 2000) ?? null,
+    message: headOf(message ?? trace ?? null),
   }));
   const rank = (status: TestStatus): number => (status === "failed" || status === "error" ? 0 : 1);
   return tests.sort((a, b) => rank(a.status) - rank(b.status)).slice(0, maxTests);
 }
+
+const headOf = (text: string | null): string | null => (text === null ? null : headWithin(text, 2000));

@@ -1,4 +1,6 @@
 /** Reward of one rollout: the right answer counts 1, every lookup beyond those needed costs a little. */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import type { FinishedRollout, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
 import { instanceState } from "../instance-state.ts";
 import { KeyChainState } from "./instances.ts";
@@ -23,5 +25,5 @@ export async function verifyKeyChain(instance: TaskInstance, rollout: FinishedRo
 
 function explain(given: string | null, answer: string): string {
   if (given === null) return `no answer; it was ${answer}`;
-  return `answered ${JSON.stringify(given.slice(0, 40))}; it was ${answer}`;
+  return `answered ${JSON.stringify(headWithin(given, 40))}; it was ${answer}`;
 }

@@ -5,6 +5,7 @@
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { tailWithin } from "@rolldeck/agent/core/cut-text";
 import { artifactNames, maxEvidenceBytes } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { maxPatchBytes, PatchState } from "@rolldeck/contracts/patch-state";
@@ -40,7 +41,7 @@ export async function collectPatch(
     },
     signal,
   );
-  const notes = textOf(result.stderr).slice(-2000);
+  const notes = tailWithin(textOf(result.stderr), 2000);
   if (result.exitCode === noBase) return [stateOf({ version: 1, state: "no_base", bytes: 0, notes })];
   if (result.exitCode === 126 || result.exitCode === 127) {
     return [stateOf({ version: 1, state: "broken", bytes: 0, notes })];

@@ -1,9 +1,11 @@
 /** The report and evidence of one grading. Invariant: the report fits where evidence is kept; what is left out is messages first. */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { artifactNames, maxArtifactBytes } from "@rolldeck/contracts/api/artifacts";
 import type { GradingSandboxes } from "@rolldeck/contracts/ports/task";
 import { TestReport } from "@rolldeck/contracts/test-report";
 
-const maxNameLength = 2_000;
+const maxNameBytes = 2_000;
 
 export async function keepReport(sandboxes: Pick<GradingSandboxes, "keep">, report: TestReport): Promise<void> {
   const content = fitted(TestReport.parse(report));
@@ -11,10 +13,10 @@ export async function keepReport(sandboxes: Pick<GradingSandboxes, "keep">, repo
 }
 
 function fitted(report: TestReport): Uint8Array {
-  const tests = report.tests.map((test) => ({ ...test, name: test.name.slice(0, maxNameLength) }));
+  const tests = report.tests.map((test) => ({ ...test, name: headWithin(test.name, maxNameBytes) }));
   const whole = encoded({ ...report, tests });
   if (whole.length <= maxArtifactBytes) return whole;
-  const quiet = tests.map((test) => ({ ...test, message: test.message?.slice(0, 100) ?? null }));
+  const quiet = tests.map((test) => ({ ...test, message: headWithin(test.message ?? "", 100) || null }));
   for (let kept = quiet.length; ; kept = Math.floor(kept / 2)) {
     const part = encoded({ ...report, tests: quiet.slice(0, kept) });
     if (part.length <= maxArtifactBytes || kept === 0) return part;

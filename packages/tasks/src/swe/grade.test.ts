@@ -36,6 +36,18 @@ const image = join(home, "image");
 mkdirSync(image);
 put(image, "add.sh", "add() { echo $(($1 - $2)); }\n");
 put(image, "tests/test_keep.sh", "true\n");
+put(image, "src/_pytest/add.sh", "add() { echo $(($1 - $2)); }\n");
+// A runner of the repository's own, and what it loads.
+put(
+  image,
+  "sympy/testing/runtests.sh",
+  'check() { if ( . "./$1" ); then echo "PASSED $1"; else echo "FAILED $1 - no"; bad=1; fi; }\n',
+);
+put(
+  image,
+  "ci/run.sh",
+  '. ./add.sh; . ./sympy/testing/runtests.sh; bad=0; for t in tests/test_*.sh; do check "$t"; done; exit $bad\n',
+);
 put(image, "tests/test_add.sh", '[ "$(add 2 0)" = 2 ]\n');
 sh(
   image,
@@ -166,7 +178,7 @@ test("the true fix is resolved, with everything kept that tells why", async () =
   expect(kept.get(artifactNames.testOutput)).toContain("PASSED tests/test_add.sh");
 });
 
-test("no change is not resolved and opens nothing, unless tests are to decide", async () => {
+test("no change is not resolved and opens nothing, unless tests are to decide (fault 65)", async () => {
   const left = await collected("true");
   const untouched = await grade(left);
   expect(untouched.verdict).toMatchObject({ reward: 0, success: false, notes: "no change" });
@@ -184,7 +196,7 @@ test("no change is not resolved and opens nothing, unless tests are to decide", 
   });
 });
 
-test("how the rollout ended and what it printed change nothing: work that is right is rewarded, words are not", async () => {
+test("how the rollout ended and what it printed change nothing: right work is rewarded, words are not (fault 70)", async () => {
   const left = await collected(fix);
   for (const ending of ["turn_limit", "context_full", "finish_tool"] as const) {
     expect((await grade(left, { ending })).verdict).toMatchObject({ reward: 1 });
@@ -204,11 +216,53 @@ test.each([
   ["a conftest.py", "echo 'import os' > conftest.py", "added conftest.py"],
   ["settings of the runner", "printf '[pytest]\\naddopts = -p evil\\n' > pytest.ini", "changed pytest config"],
   ["a runner of its own", "mkdir pytest; echo > pytest/__init__.py", "put files in the test runner's place"],
-])("%s earn nothing and are seen", async (_, script, flag) => {
+])("%s earn nothing and are seen (fault 69)", async (_, script, flag) => {
   const { verdict, report } = await grade(await collected(script));
   expect(verdict).toMatchObject({ reward: 0, success: false });
   expect(verdict?.flags).toContain(flag);
   expect(report?.flags).toContain(flag);
+});
+
+const ownRunner = { evalScript: evalScript("bash ci/run.sh") };
+const allPassed = "echo PASSED tests/test_add.sh; echo PASSED tests/test_keep.sh";
+
+test.each<[string, string, Partial<SweRow>, number, string[]]>([
+  ["a runner that the command executes", `echo '${allPassed}' > ci/run.sh`, ownRunner, 0, ["changed the test runner"]],
+  [
+    "what such a runner loads",
+    `echo 'check() { echo "PASSED $1"; }' > sympy/testing/runtests.sh`,
+    { ...ownRunner, repo: "sympy/sympy" },
+    0,
+    ["changed the test runner"],
+  ],
+  [
+    "both of them, beside a fix",
+    `${fix}; rm -r ci sympy`,
+    { ...ownRunner, repo: "sympy/sympy" },
+    1,
+    ["changed the test runner"],
+  ],
+  [
+    "a runner that the true fix changes, too, is the agent's to change",
+    `${fix}; echo '# longer' >> ci/run.sh`,
+    {
+      evalScript: evalScript("bash ci/run.sh; tail -n 1 ci/run.sh; false"),
+      patch: "diff --git a/ci/run.sh b/ci/run.sh\n",
+    },
+    0,
+    ["the test log is not believed"],
+  ],
+  [
+    "a repository that is itself such a runner",
+    `${fix}; cp add.sh src/_pytest/add.sh; echo 'true' > src/_pytest/new.sh`,
+    { evalScript: evalScript(runner.replace("./add.sh", "./src/_pytest/add.sh && . ./src/_pytest/new.sh")) },
+    1,
+    [],
+  ],
+])("%s", async (_, script, more, reward, flags) => {
+  const { verdict, kept } = await grade(await collected(script), { row: more });
+  expect([verdict?.reward, verdict?.flags]).toEqual([reward, flags]);
+  expect(kept.get(artifactNames.testOutput)?.includes("# longer")).toBe(script.includes("# longer"));
 });
 
 test("what is put back is only what tests are: a fix with tests of its own stays a fix", async () => {
@@ -263,6 +317,21 @@ test.each([
   expect(error).toMatchObject({ boundary: "verifier", code: "no_result", message: expect.stringMatching(message) });
 });
 
+test("a log that does not fit is no log, and no shorter one either; what fits is read to its end (fault 36)", async () => {
+  const left = await collected(fix);
+  const printing = (bytes: number) => ({
+    row: { evalScript: evalScript(`head -c ${bytes} /dev/zero | tr '\\0' x; echo; ${runner}`) },
+  });
+  const { verdict, error } = await grade(left, printing(33 * 1024 * 1024));
+  expect(verdict).toBeNull();
+  expect(error).toMatchObject({
+    boundary: "verifier",
+    code: "log_too_large",
+    message: expect.stringMatching(/at most/),
+  });
+  expect((await grade(left, printing(31 * 1024 * 1024))).verdict).toMatchObject({ reward: 1, flags: [] });
+});
+
 test("code that breaks every test is told apart from tests that can't run: the same tests run without it", async () => {
   const { verdict, opened, report } = await grade(await collected("echo 'syntax (' > add.sh"), {
     row: { evalScript: evalScript(`( ${runner} )`) },
@@ -272,7 +341,7 @@ test("code that breaks every test is told apart from tests that can't run: the s
   expect(report?.phases.map(({ name }) => name)).toContain("control");
 });
 
-test("tests that run out of time are not resolved and say so; or an error that is graded again", async () => {
+test("tests that run out of time are not resolved and say so; or an error that is graded again (fault 68)", async () => {
   const left = await collected(`${fix}; echo 'sleep 30' >> add.sh`);
   const slow = await grade(left, { options: { evalTimeoutMs: 1_000 } });
   expect(slow.verdict).toMatchObject({
@@ -285,7 +354,7 @@ test("tests that run out of time are not resolved and say so; or an error that i
   expect(again.error).toMatchObject({ boundary: "verifier", code: "tests_timed_out", retryable: true });
 });
 
-test("a patch that does not fit is a state of its own, with git's words", async () => {
+test("a patch that does not fit is a state of its own, with git's words (fault 65)", async () => {
   const left = new Map(await collected(fix));
   const broken = Buffer.from(
     Buffer.from(left.get(artifactNames.patch) ?? [])
@@ -305,7 +374,7 @@ test("a patch that does not fit is a state of its own, with git's words", async 
   });
 });
 
-test("a patch that was cut on its way, or never came, is no empty patch", async () => {
+test("a patch that was cut on its way, or never came, is no empty patch (fault 65)", async () => {
   const left = new Map(await collected(fix));
   left.set(artifactNames.patch, Buffer.from("diff"));
   expect((await grade(left)).error).toMatchObject({ boundary: "verifier", code: "patch_incomplete" });
@@ -328,7 +397,7 @@ test("what is too large, or has nothing to be compared with, is told", async () 
   });
 });
 
-test("grading again needs no new rollout, and shows how far results spread", async () => {
+test("grading again needs no new rollout, and shows how far results spread (fault 68)", async () => {
   const left = await collected(fix);
   const counter = join(home, "gradings");
   const flaky = `echo x >> ${counter}; [ $(($(wc -l < ${counter}) % 2)) = 1 ] && . ./add.sh || add() { echo 0; }; ${runner.replace(". ./add.sh || exit 4; ", "")}`;

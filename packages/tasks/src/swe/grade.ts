@@ -3,6 +3,8 @@
  * for a resolved instance, else 0 with the reason; what can't be graded (a patch of our own making that does not fit, a run that
  * leaves no readable result) is a verifier's error and never a reward.
  */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { PatchState } from "@rolldeck/contracts/patch-state";
@@ -16,11 +18,14 @@ import { type EvalScript, evalScriptOf } from "./eval-script.ts";
 import { keepLog, keepReport } from "./grade-report.ts";
 import { type Judgement, judgeRun } from "./judge-run.ts";
 import type { SweOptions } from "./options.ts";
+import { patchFiles } from "./patch-files.ts";
 import { r2eScript } from "./r2e-script.ts";
 import type { TestResult } from "./resolve.ts";
 import { restoreTests } from "./restore-tests.ts";
 import type { SweRow } from "./row.ts";
 import { runTests, type TestRun } from "./run-tests.ts";
+import { executedFiles } from "./runner-files.ts";
+import { filesOfCommit } from "./solve.ts";
 
 type GradeOptions = Pick<SweOptions, "setupTimeoutMs" | "evalTimeoutMs" | "onTestTimeout" | "gradeUnchanged">;
 
@@ -97,12 +102,14 @@ async function gradePatch(
       bytes: patch.length,
       applied: applied.by !== null,
       by: applied.by,
-      message: applied.message.slice(0, 4000),
+      message: headWithin(applied.message, 4000),
     },
   };
   if (applied.by === null && patch.length > 0) return refuseMisfit(sandboxes, known);
-  const changed = await timed(draft.phases, "restore", () => restoreTests(sandbox, options.setupTimeoutMs, signal));
   const script = scriptOf(row, sandbox);
+  const changed = await timed(draft.phases, "restore", () =>
+    restoreTests(sandbox, gradedRepository(row, script), options.setupTimeoutMs, signal),
+  );
   const request = { testPatch: row.testPatch, timeoutMs: options.evalTimeoutMs };
   const run = await timed(draft.phases, "tests", () => runTests(sandbox, script, request, signal));
   await keepLog(sandboxes, run.log);
@@ -130,6 +137,13 @@ interface Graded extends Draft {
   readonly script: EvalScript;
   readonly run: TestRun;
 }
+
+/** Of SWE-smith, the true fix undoes the row's patch: the same files. */
+const gradedRepository = (row: SweRow, script: EvalScript) => ({
+  repo: row.repo,
+  executed: executedFiles(script.command),
+  fixFiles: new Set([...patchFiles(row.patch ?? "").map(({ path }) => path), ...filesOfCommit(row.commitContent)]),
+});
 
 const scriptOf = (row: SweRow, sandbox: Sandbox): EvalScript =>
   row.kind === "r2e-gym" ? r2eScript(sandbox.workdir) : evalScriptOf(row, sandbox.workdir);
@@ -218,7 +232,7 @@ function reportOf(draft: Draft | Graded, result: Result): TestReport {
     success: result.success,
     patch: draft.patch,
     command: {
-      text: "script" in draft ? draft.script.command.slice(0, 4000) : "",
+      text: "script" in draft ? headWithin(draft.script.command, 4000) : "",
       exitCode: run === null ? null : (run.exitCode ?? run.scriptExitCode),
       timedOut: run?.timedOut ?? false,
       durationMs: run?.durationMs ?? 0,

@@ -126,7 +126,7 @@ async function fits(patch: Buffer, fresh: string, base: string): Promise<string>
 }
 
 describe("set-up", () => {
-  test("takes later history away and keeps the past", async () => {
+  test("takes later history away and keeps the past (fault 69)", async () => {
     const { folder, base, fix } = await ready();
     expect(git(folder, "rev-parse", "HEAD")).toBe(base);
     expect(git(folder, "status", "--porcelain")).toBe("");
@@ -215,7 +215,18 @@ describe("collecting", () => {
     expect(await fits(patch ?? Buffer.alloc(0), fresh, base)).toBe(tree(folder));
   });
 
-  test("any bytes come back as they were", async () => {
+  test("a patch keeps its last line, be it an empty one of the context or one without a line end (fault 65)", async () => {
+    const { folder, fresh, base } = await ready({ "a.py": "one\n\n", "b.py": "def f():\n    return 0" });
+    write(folder, "a.py", "1\n\n");
+    write(folder, "b.py", "def f():\n    return 1");
+    const { patch } = await collected(folder);
+    const text = patch?.toString() ?? "";
+    expect(text).toContain("-one\n+1\n \n");
+    expect(text.endsWith("+    return 1\n\\ No newline at end of file\n")).toBe(true);
+    expect(await fits(patch ?? Buffer.alloc(0), fresh, base)).toBe(tree(folder));
+  });
+
+  test("any bytes come back as they were (fault 65)", async () => {
     const { folder, fresh, base } = await ready();
     const lines = fc.array(
       fc.constantFrom("a", "", " ", "\t", "b ", "\r", "é", "\u0000", "--- a/x", "+++ b/x", "@@ -1 +1 @@"),

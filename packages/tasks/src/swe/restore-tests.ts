@@ -1,9 +1,9 @@
 /**
- * Before tests run: what the agent did to test files, and what it put in the runner's place, is as it was in the image. Invariant:
- * other files stay byte for byte as the patch made them.
+ * Before tests run: what the agent did to test files, to the runner that the repository brings, and what it put in the runner's
+ * place, is as it was in the image. Invariant: other files stay byte for byte as the patch made them.
  */
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
-import { type ChangedFile, isRunnerFile, isTestFile } from "./changed-files.ts";
+import { type ChangedFile, type GradedRepository, roleOf } from "./changed-files.ts";
 import { mustRun } from "./in-repository.ts";
 
 const maxListed = 16 * 1024 * 1024;
@@ -11,14 +11,15 @@ const maxListed = 16 * 1024 * 1024;
 /** @returns all files that differ from the base @throws BoundaryError("verifier") */
 export async function restoreTests(
   sandbox: Sandbox,
+  repository: Omit<GradedRepository, "baseNames">,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<readonly ChangedFile[]> {
   const run = { arguments: [sandbox.workdir], timeoutMs, boundary: "verifier" } as const;
   const what = "listing what the patch changed";
   const listed = await mustRun(sandbox, { ...run, script: listing, what, maxOutputBytes: maxListed }, signal);
-  const changed = parseStatus(Buffer.from(listed.stdout.head).toString("utf8"));
-  const theirs = changed.filter(({ path }) => isTestFile(path) || isRunnerFile(path));
+  const changed = changedFiles(Buffer.from(listed.stdout.head).toString("utf8"), repository);
+  const theirs = changed.filter(({ role }) => role !== null);
   if (theirs.length === 0) return changed;
   const list = `/var/tmp/rolldeck-restore${sandbox.workdir.replaceAll("/", "_")}`;
   const known = theirs.filter(({ change }) => change !== "added");
@@ -35,6 +36,7 @@ export async function restoreTests(
 const listing = `
 cd "$1" || exit 3
 g reset -q || exit 3
+g ls-tree -z --name-only HEAD && g ls-tree -z --name-only HEAD src/ && printf '\\0' || exit 3
 g status --porcelain=v1 -z --untracked-files=all --no-renames --ignore-submodules=all
 `;
 
@@ -51,12 +53,16 @@ fi
 rm -f "$2-all" "$2-known"
 `;
 
-/** `XY path` and a zero; renames are not asked for. */
-function parseStatus(text: string): ChangedFile[] {
-  return text.split("\0").flatMap((entry) => {
+/** Names of the base, an empty one, then `XY path` of each change, all ended by zeros; renames are not asked for. */
+function changedFiles(text: string, repository: Omit<GradedRepository, "baseNames">): ChangedFile[] {
+  const parts = text.split("\0");
+  const border = parts.indexOf("");
+  const whole = { ...repository, baseNames: new Set(parts.slice(0, border)) };
+  return parts.slice(border + 1).flatMap((entry) => {
     if (entry.length < 4) return [];
     const code = entry.slice(0, 2);
+    const path = entry.slice(3);
     const change = code === "??" ? "added" : code.includes("D") ? "deleted" : "modified";
-    return [{ path: entry.slice(3), change } as const];
+    return [{ path, change, role: roleOf(path, whole) } as const];
   });
 }

@@ -47,6 +47,18 @@ const CommitContent = z.object({
   ),
 });
 
+/** Files that R2E-Gym's fix changed; none where that can't be read. @param commitContent JSON of a row */
+export function filesOfCommit(commitContent: string | null): string[] {
+  if (commitContent === null) return [];
+  try {
+    const parsed = CommitContent.safeParse(JSON.parse(commitContent));
+    return (parsed.data?.file_diffs ?? []).map(({ header }) => header.file.path);
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return [];
+    throw cause;
+  }
+}
+
 async function writeFixed(row: SolvedRow, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
   if (row.commitContent === null) throw noSolution(row, "has no parsed_commit_content");
   const parsed = CommitContent.safeParse(JSON.parse(row.commitContent));

@@ -1,3 +1,4 @@
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import type { Verdict } from "@rolldeck/contracts/ports/task";
 
 /** Reward of an answer: 1 when right, else 0 with what it was. @param accepted any of them is right; at least one */
@@ -7,7 +8,7 @@ export function answerVerdict(success: boolean, given: string | null, accepted: 
 }
 
 function explain(given: string | null, accepted: readonly string[]): string {
-  const wanted = accepted.slice(0, 3).map((answer) => JSON.stringify(answer.slice(0, 60)));
+  const wanted = accepted.slice(0, 3).map((answer) => JSON.stringify(headWithin(answer, 60)));
   const it = `it was ${wanted.join(" or ")}${accepted.length > wanted.length ? " or another" : ""}`;
   return given === null ? `no answer; ${it}` : `answered ${JSON.stringify(given.slice(0, 60))}; ${it}`;
 }

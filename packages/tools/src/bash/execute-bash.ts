@@ -5,6 +5,7 @@
 import type { ToolContext, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import { z } from "zod";
 import { defineTool } from "../define-tool.ts";
+import { textStart } from "../text-place.ts";
 import { CommandText } from "./command-text.ts";
 import { commandLimitMs, type Shell, type WaitEnd, withShell } from "./shell.ts";
 import type { RunningCommand } from "./shell-link.ts";
@@ -132,7 +133,7 @@ async function report(shell: Shell, running: RunningCommand, why: WaitEnd, told:
 }
 
 function notExecuted(running: RunningCommand, text: string): ToolOutcome {
-  const shown = text.length > 200 ? `${text.slice(0, 200).replace(/[\ud800-\udbff]$/u, "")}...` : text;
+  const shown = text.length > 200 ? `${textStart(text, 200)}...` : text;
   const words =
     `[Your command "${shown}" is NOT executed. The previous command is still running - You CANNOT send new commands until the ` +
     "previous command is completed. By setting `is_input` to `true`, you can interact with the current process: " +

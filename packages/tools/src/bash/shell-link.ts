@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Sandbox, SandboxProcess } from "@rolldeck/contracts/ports/sandbox";
+import { textStart } from "../text-place.ts";
 import { KeptEnds } from "./kept-ends.ts";
 import { MarkedStream, type MarkFound } from "./marked-stream.ts";
 import type { ShellSettings } from "./shell-settings.ts";
@@ -227,7 +228,7 @@ export class ShellLink {
 function whyNot(words: string, exitCode: number | null): string {
   if (words.startsWith("nowhere"))
     return "the shell has no place to keep its state: none of /var/tmp, /tmp, $HOME and /dev/shm can be written";
-  const said = words === "" ? `it ended with ${exitCode ?? "no"} exit code` : words.slice(0, 500);
+  const said = words === "" ? `it ended with ${exitCode ?? "no"} exit code` : textStart(words, 500);
   return `the sandbox's image can't run a shell: it needs bash and the programs cat, mkdir, mkfifo, mv and rm (${said})`;
 }
 

@@ -25,20 +25,22 @@ interface Field {
   /** Terms that such a field has on average. */
   readonly usualTerms: number;
 }
-const fields = {
+/** What a word counts in each field of a document. */
+export const usualFields = {
   name: { weight: 3, byLength: 0.3, usualTerms: 3 },
   owner: { weight: 2.5, byLength: 0.3, usualTerms: 3 },
   path: { weight: 1, byLength: 0.3, usualTerms: 9 },
   signature: { weight: 1, byLength: 0.5, usualTerms: 9 },
   text: { weight: 1, byLength: 0.75, usualTerms: 75 },
 } satisfies Record<string, Field>;
-type FieldName = keyof typeof fields;
+type FieldName = keyof typeof usualFields;
+type Fields = Readonly<Record<FieldName, Field>>;
 const fieldNames = ["name", "owner", "path", "signature", "text"] as const satisfies readonly FieldName[];
 
 /** Parts of a file that are longer are data; their beginning says what they are. */
 const maxTextCharacters = 100_000;
 
-export function fileTerms(file: SourceFile): FileTerms {
+export function fileTerms(file: SourceFile, fields: Fields = usualFields): FileTerms {
   const places = new Map<string, number>();
   const placeOf = (term: string): number => {
     const known = places.get(term);

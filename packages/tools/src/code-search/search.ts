@@ -6,6 +6,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import { z } from "zod";
 import { defineTool } from "../define-tool.ts";
+import { textStart } from "../text-place.ts";
 import { IndexThreads } from "./index-threads.ts";
 import { SandboxTree } from "./sandbox-tree.ts";
 import { SearchRequest } from "./search-request.ts";
@@ -71,7 +72,7 @@ export const search = defineTool({
 function shortened(answer: string): { readonly output: string; readonly wholeBytes?: number } {
   if (answer.length <= maxCharacters) return { output: answer };
   const last = answer.lastIndexOf("\n", maxCharacters);
-  const kept = answer.slice(0, last > maxCharacters / 2 ? last : maxCharacters).replace(/[\ud800-\udbff]$/, "");
+  const kept = textStart(answer, last > maxCharacters / 2 ? last : maxCharacters);
   return {
     output: `${kept}\n... the rest of the answer is left out.\nHint: Ask for less at once, or narrow the search with file_path_or_pattern.`,
     wholeBytes: Buffer.byteLength(answer),

@@ -1,4 +1,6 @@
 /** Entities in words: whole, as a preview with a skeleton where they are long, or in one line. Each view ends with what to ask next. */
+
+import { textStart } from "../text-place.ts";
 import type { EntityRef } from "./indexed-file.ts";
 import { refId } from "./indexed-file.ts";
 import { type Entity, linesOf } from "./source-file.ts";
@@ -82,9 +84,9 @@ export function skeleton(ref: EntityRef): string {
 
 function skeletonLine(entity: Entity, depth: number): string {
   const indent = "    ".repeat(Math.max(0, depth));
-  const decorators = entity.decorators.map((one) => `${indent}${one.slice(0, 100)}\n`).join("");
+  const decorators = entity.decorators.map((one) => `${indent}${textStart(one, 100)}\n`).join("");
   const doc = entity.doc === "" ? "" : `\n${indent}    """${entity.doc}"""`;
-  return `${decorators}${indent}${entity.signature.slice(0, 200)}  (lines ${entity.startLine}-${entity.endLine})${doc}`;
+  return `${decorators}${indent}${textStart(entity.signature, 200)}  (lines ${entity.startLine}-${entity.endLine})${doc}`;
 }
 
 function depthOf(entities: readonly Entity[], place: number): number {

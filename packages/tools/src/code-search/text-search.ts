@@ -4,7 +4,7 @@ import type { EntityRef, IndexedFile } from "./indexed-file.ts";
 import type { RepositoryView } from "./repository-view.ts";
 
 /** How fast more of the same word stops to count. */
-const saturation = 2;
+export const usualSaturation = 2;
 /** Words that say nothing about code. */
 const idle = new Set(
   (
@@ -26,7 +26,12 @@ export function searchText(
   {
     limit,
     accepts = () => true,
-  }: { readonly limit: number; readonly accepts?: ((ref: EntityRef) => boolean) | undefined },
+    saturation = usualSaturation,
+  }: {
+    readonly limit: number;
+    readonly accepts?: ((ref: EntityRef) => boolean) | undefined;
+    readonly saturation?: number;
+  },
 ): TextHit[] {
   const { base } = view;
   const asked = new Map<string, number>();
@@ -52,13 +57,14 @@ export function searchText(
     const score = scores[place] ?? 0;
     if (score > 0 && view.holds(ref.file) && accepts(ref)) hits.push({ ...ref, score });
   }
-  for (const file of view.ownFiles()) hits.push(...scoreFile(file, terms, accepts));
+  for (const file of view.ownFiles()) hits.push(...scoreFile(file, terms, saturation, accepts));
   return hits.sort((a, b) => Number(a.file.test) - Number(b.file.test) || b.score - a.score).slice(0, limit);
 }
 
 function scoreFile(
   file: IndexedFile,
   terms: readonly { readonly term: string; readonly value: number }[],
+  saturation: number,
   accepts: (ref: EntityRef) => boolean,
 ): TextHit[] {
   const values = new Map<number, number>();

@@ -2,6 +2,7 @@
  * How an editor speaks and what it forgives. Agents are trained on exact texts: a profile is the words of one editor they know,
  * and every text of the tool comes from it. Pure.
  */
+import { textStart } from "../text-place.ts";
 
 /** The edit was not made; the message is what the model reads, without the profile's prefix. */
 export class EditRefusal extends Error {
@@ -82,12 +83,6 @@ export const numbered = (text: string, firstLine: number): string =>
 
 /** The first characters, and what is said in place of the rest. */
 export const clipped = (text: string, maxCharacters: number, notice: string): string =>
-  text.length <= maxCharacters ? text : `${wellFormedHead(text, maxCharacters)}${notice}`;
-
-/** Never half a character. */
-const wellFormedHead = (text: string, length: number): string => {
-  const last = text.charCodeAt(length - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? length - 1 : length);
-};
+  text.length <= maxCharacters ? text : `${textStart(text, maxCharacters)}${notice}`;
 
 export const snippetLines = 4;

@@ -4,6 +4,7 @@
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type ExecResult, type FileFailure, type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
+import { textStart } from "../text-place.ts";
 import type { FolderEntry, OsReason } from "./profile.ts";
 
 const execTimeoutMs = 30_000;
@@ -148,7 +149,7 @@ export async function runShell(
 }
 
 function unusable({ exitCode, stderr }: ExecResult): BoundaryError {
-  const words = Buffer.from(stderr.head).toString("utf8").trim().slice(0, 500);
+  const words = textStart(Buffer.from(stderr.head).toString("utf8").trim(), 500);
   const why = words === "" ? `exit code ${exitCode}` : words;
   return new BoundaryError("tool", "no_shell", `the sandbox can't run what the editor needs: ${why}`);
 }

@@ -2,6 +2,8 @@
  * The editor script of SkyRL-Agent. It differs from its model where that harmed files: tabs are never expanded, neither in the
  * file nor in what is shown of it.
  */
+
+import { textStart } from "../text-place.ts";
 import { splitLines } from "./edit-text.ts";
 import { type Condense, clipped, type EditorProfile, EditRefusal, numbered, snippetLines } from "./profile.ts";
 import { similarLines } from "./similar-lines.ts";
@@ -50,7 +52,7 @@ export const skyrlProfile: EditorProfile = {
     const hint =
       similar.length === 0
         ? ""
-        : `\nPossible similar lines:\n${similar.map((line) => `- ${line.slice(0, 120)}`).join("\n")}`;
+        : `\nPossible similar lines:\n${similar.map((line) => `- ${textStart(line, 120)}`).join("\n")}`;
     return `No occurrences of '${wanted}' found in ${path} for replacement.${hint}`;
   },
   severalMatches: (wanted, _path, lines) =>

@@ -1,4 +1,5 @@
 /** The part of a text that is shown. Pure. */
+import { textPlace } from "../text-place.ts";
 
 /** Share of a snippet that goes before the first word found. */
 const lead = 0.2;
@@ -12,10 +13,7 @@ export function snippet(text: string, words: readonly string[], limit: number): 
   const lower = text.toLowerCase();
   const places = words.map((word) => lower.indexOf(word)).filter((place) => place !== -1);
   const first = places.length === 0 ? 0 : Math.min(...places);
-  const from = whole(text, Math.max(0, Math.min(first - Math.floor(limit * lead), text.length - limit)));
-  const to = whole(text, from + limit);
+  const from = textPlace(text, Math.max(0, Math.min(first - Math.floor(limit * lead), text.length - limit)));
+  const to = textPlace(text, from + limit);
   return `${from > 0 ? "…" : ""}${text.slice(from, to)}${to < text.length ? "…" : ""}`;
 }
-
-/** The place itself, or one earlier when it is inside a surrogate pair. */
-const whole = (text: string, place: number): number => (/[\uDC00-\uDFFF]/.test(text.charAt(place)) ? place - 1 : place);

@@ -2,6 +2,8 @@
  * What a test run's log says, by the rules of the SWE-bench harness: only what stands between the markers counts (all of it where
  * nothing does), and a run that ended badly although its log reports no failure is not believed.
  */
+
+import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { type LogParser, logWords, pythonText, type StatusMap } from "./statuses.ts";
 
 export const startMark = ">>>>> Start Test Output";
@@ -57,7 +59,7 @@ export function failureMessages(output: string, most: number): ReadonlyMap<strin
     if (!line.startsWith("FAILED ") && !line.startsWith("ERROR ")) continue;
     const name = line.slice(line.indexOf(" ") + 1);
     const cut = name.indexOf(" - ");
-    if (cut !== -1) messages.set(name.slice(0, cut), name.slice(cut + 3, cut + 2003));
+    if (cut !== -1) messages.set(name.slice(0, cut), headWithin(name.slice(cut + 3), 2000));
     if (messages.size >= most) break;
   }
   return messages;

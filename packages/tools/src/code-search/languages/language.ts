@@ -7,6 +7,7 @@
  * - `@whole`: takes in what stands before the definition that it ends with (decorators, `export`).
  * - `@base` inside a class: a type it inherits from. `@call`: what is called. `@import`: a whole import.
  */
+import { textStart } from "../../text-place.ts";
 export interface Language {
   readonly name: string;
   /** With the dot. */
@@ -42,7 +43,7 @@ export function commentLine(comment: string): string {
       .replace(/^\s*(?:\/\*\*?|\*\/|\*|\/\/[/!]?|#)?\s?/, "")
       .replace(/\*\/\s*$/, "")
       .trim();
-    if (/\p{L}/u.test(words)) return words.slice(0, 200);
+    if (/\p{L}/u.test(words)) return textStart(words, 200);
   }
   return "";
 }

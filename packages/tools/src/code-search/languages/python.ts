@@ -1,4 +1,6 @@
 /** Python: modules are files and folders, documentation is the first string of a body. */
+
+import { textStart } from "../../text-place.ts";
 import type { Import, Language } from "./language.ts";
 
 export const python: Language = {
@@ -38,7 +40,7 @@ export const python: Language = {
   doc: (body) => {
     const quoted = /^\s*[rRuUbB]?("""|'''|"|')([\s\S]*?)\1/.exec(body);
     const first = quoted?.[2]?.split("\n").find((line) => line.trim() !== "");
-    return first?.trim().slice(0, 200) ?? "";
+    return textStart(first?.trim() ?? "", 200);
   },
 };
 
