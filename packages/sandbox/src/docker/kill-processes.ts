@@ -68,6 +68,8 @@ async function sendSignal(
       scene.container.exec({
         Cmd: ["/bin/sh", "-c", script],
         AttachStdout: true,
+        // A shell whose loader is gone is told there only.
+        AttachStderr: true,
         User: user,
         WorkingDir: "/",
       }),
