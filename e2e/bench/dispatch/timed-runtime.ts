@@ -14,8 +14,13 @@ import {
 } from "@rolldeck/contracts/ports/sandbox";
 import { z } from "zod";
 
-/** Milliseconds of a rollout's stage. */
-export type StageMs = (rolloutId: string, stage: Stage) => Promise<number>;
+export interface TimedRollout {
+  /** Of a stage's own work. */
+  readonly stageMs: Readonly<Record<Stage, number>>;
+  /** What `wait` ends with: the verifier makes the reward of it. */
+  readonly exitCode: number;
+}
+export type TimedRollouts = (rolloutId: string) => Promise<TimedRollout>;
 
 const Command = z.tuple([z.literal("wait"), z.enum(stages)]);
 const nothing = { head: new Uint8Array(), gapBytes: 0, tail: new Uint8Array(), bytes: 0 };
@@ -24,14 +29,12 @@ export class TimedRuntime implements SandboxRuntime {
   readonly name = "timed";
   readonly isolation = "none: it only waits";
   readonly limits = [];
-  readonly #stageMs: StageMs;
+  readonly #rollouts: TimedRollouts;
   readonly #open = new Map<string, SandboxSpec>();
   readonly #createdAtMs = new Map<string, number>();
-  /** Most that were open at once. */
-  most = 0;
 
-  constructor(stageMs: StageMs) {
-    this.#stageMs = stageMs;
+  constructor(rollouts: TimedRollouts) {
+    this.#rollouts = rollouts;
   }
 
   ailment = async (): Promise<null> => null;
@@ -40,7 +43,6 @@ export class TimedRuntime implements SandboxRuntime {
   async open(spec: SandboxSpec): Promise<Sandbox> {
     this.#open.set(spec.id, spec);
     this.#createdAtMs.set(spec.id, Date.now());
-    this.most = Math.max(this.most, this.#open.size);
     return this.#sandbox(spec);
   }
 
@@ -78,9 +80,9 @@ export class TimedRuntime implements SandboxRuntime {
       workdir: "/",
       exec: async ({ command }, signal) => {
         const [, stage] = Command.parse(command);
-        const durationMs = await this.#stageMs(labels.rollout ?? "", stage);
-        await waited(durationMs, signal);
-        return ended(durationMs);
+        const { stageMs, exitCode } = await this.#rollouts(labels.rollout ?? "");
+        await waited(stageMs[stage], signal);
+        return ended(stageMs[stage], exitCode);
       },
       spawn: () => noFiles("/"),
       killAll: async () => undefined,
@@ -92,8 +94,8 @@ export class TimedRuntime implements SandboxRuntime {
   }
 }
 
-const ended = (durationMs: number): ExecResult => ({
-  exitCode: 0,
+const ended = (durationMs: number, exitCode: number): ExecResult => ({
+  exitCode,
   timedOut: false,
   flooded: false,
   outOfMemory: false,

@@ -16,27 +16,29 @@ const place: TaskSandbox = {
 /** No stage is to end by a limit of the command's. */
 const timeoutMs = 86_400_000;
 
-const wait = async (sandbox: Sandbox, stage: Stage, signal: AbortSignal): Promise<void> => {
-  await sandbox.exec({ command: ["wait", stage], timeoutMs }, signal);
-};
+const wait = async (sandbox: Sandbox, stage: Stage, signal: AbortSignal): Promise<number> =>
+  (await sandbox.exec({ command: ["wait", stage], timeoutMs }, signal)).exitCode ?? 1;
 
-export const timedTask: Task = {
-  name: "timed",
+/** @param name tells workloads and their seeds apart, and with them what is learned of their instances */
+export const timedTask = (name: string, instances: number): Task => ({
+  name,
   description: "Benchmark",
   sandbox: "process",
   tools: ["echo", "finish"],
   defaults: { maxTurns: 1000, maxContextTokens: 65_536 },
-  size: () => null,
-  instance: (split, index) => ({ instanceId: `timed-${split}-${index}`, split, index, state: {} }),
+  size: () => instances,
+  instance: (split, index) => ({ instanceId: `${name}-${index}`, split, index, state: {} }),
   messages: ({ index }) => [{ role: "user", content: `wait ${index}` }],
   sandboxFor: () => place,
-  setUp: (_instance, sandbox, signal) => wait(sandbox, "init", signal),
+  setUp: async (_instance, sandbox, signal) => {
+    await wait(sandbox, "init", signal);
+  },
   verify: async (_instance, _rollout, { sandboxes, signal }) => {
     if (sandboxes === undefined) throw new BoundaryError("verifier", "no_sandbox", "a timed rollout needs a sandbox");
-    await wait(await sandboxes.open(), "evaluate", signal);
-    return { reward: 1, success: true, parts: { done: 1 }, notes: null };
+    const reward = (await wait(await sandboxes.open(), "evaluate", signal)) === 0 ? 1 : 0;
+    return { reward, success: reward === 1, parts: { done: reward }, notes: null };
   },
-};
+});
 
 /** What the agent calls once: its whole run stage. */
 export const work: Tool = {
