@@ -17,6 +17,8 @@ export const plain: fc.Arbitrary<Flow> = fc.record({ name: fc.constantFrom(...di
 
 export const someFlow: fc.Arbitrary<Flow> = fc.record({
   name: fc.constantFrom(...dispatcherNames, "async" as const, "async" as const),
+  weight: fc.constantFrom(0.5, 1, 4),
+  priority: fc.nat({ max: 2 }),
   maxStaleness: fc.integer({ min: 0, max: 3 }),
   startsPerSecond: fc.option(fc.constantFrom(0.2, 1.5, 10)),
   overSample: fc.record({ groups: fc.nat({ max: 2 }), rollouts: fc.nat({ max: 2 }) }),

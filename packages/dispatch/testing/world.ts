@@ -194,7 +194,8 @@ export class World {
         const held = heldBy(run)[resource];
         return {
           runId: run.runId,
-          weight: 1,
+          weight: run.config.dispatcher.weight,
+          priority: run.config.dispatcher.priority,
           held,
           wanted: held + (wish?.more ?? 0),
           waitingSince: wish?.since ?? null,
