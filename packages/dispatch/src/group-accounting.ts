@@ -55,39 +55,42 @@ function groupOf(
 ): Group {
   const { algorithm, dispatcher } = config;
   const isPlanned = train.get(own.stepId) === "planned";
-  const { scored, lost, unsettled, firstVersion } = count(own.rollouts);
+  const { scored, lost, unsettled, firstVersion, equal } = count(own.rollouts);
   const needed = isPlanned ? algorithm.groupSize : own.rollouts.length;
   const complete = unsettled === 0 || scored >= needed;
   const spare = isPlanned ? dispatcher.overSample.rollouts : 0;
   const dropped = train.has(own.stepId) && algorithm.groupPolicy === "drop-group" && lost > spare;
   return {
-    ...own,
+    groupId: own.groupId,
+    stepId: own.stepId,
+    row: own.row,
+    rollouts: own.rollouts,
     scored,
     lost,
     complete,
     dropped,
     fit: complete && scored > 0 && !dropped,
-    flat: algorithm.groupSize > 1 && areEqual(own.rollouts),
+    flat: algorithm.groupSize > 1 && scored > 0 && equal,
     firstVersion,
     completedAt: complete ? completedAt(own.rollouts, needed) : 0,
   };
 }
 
+/** One pass: this is asked of every rollout of every plan. */
 function count(rollouts: readonly RolloutSnapshot[]) {
-  const counts = { scored: 0, lost: 0, unsettled: 0, firstVersion: null as number | null };
+  const counts = { scored: 0, lost: 0, unsettled: 0, equal: true, firstVersion: null as number | null };
+  let reward: number | null = null;
   for (const rollout of rollouts) {
-    if (rollout.state !== "settled") counts.unsettled += 1;
-    else if (isScored(rollout)) counts.scored += 1;
-    else if (rollout.ending !== "not_needed") counts.lost += 1;
     const version = rollout.firstVersion ?? null;
-    if (version !== null) counts.firstVersion = Math.min(version, counts.firstVersion ?? version);
+    if (version !== null && version < (counts.firstVersion ?? Number.POSITIVE_INFINITY)) counts.firstVersion = version;
+    if (rollout.state !== "settled") counts.unsettled += 1;
+    else if (isScored(rollout)) {
+      counts.scored += 1;
+      if (reward !== null && rollout.reward !== reward) counts.equal = false;
+      reward = rollout.reward;
+    } else if (rollout.ending !== "not_needed") counts.lost += 1;
   }
   return counts;
-}
-
-function areEqual(rollouts: readonly RolloutSnapshot[]): boolean {
-  const rewards = rollouts.filter(isScored).map(({ reward }) => reward);
-  return rewards.length > 0 && rewards.every((reward) => reward === rewards[0]);
 }
 
 function completedAt(rollouts: readonly RolloutSnapshot[], needed: number): number {
