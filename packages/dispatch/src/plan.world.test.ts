@@ -161,7 +161,7 @@ describe("one full run", () => {
 
   test("survives accidents of every kind: none of the planner's actions stays unused", () => {
     const chaos = { lostJob: 0.1, lostWorker: 0.1, hang: 0.02, failure: 0.1, handBack: 0.05 };
-    const worlds = [1, 2, 3, 4].map((seed) => new World(setup({ chaos, seed })));
+    const worlds = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => new World(setup({ chaos, seed })));
     for (const world of worlds) world.runToEnd();
     const total = (action: Action["do"]) => worlds.reduce((sum, { taken }) => sum + (taken.get(action) ?? 0), 0);
     for (const action of ["retry", "regrade", "redeliver", "redeliver-update", "begin-update", "prepare"] as const) {
