@@ -1,6 +1,7 @@
 /** What must hold of a run of the little world after every plan. */
 import { strict as assert } from "node:assert";
 import { stages } from "@rolldeck/contracts/lifecycle";
+import { gradingReserve } from "../src/lease-budget.ts";
 import { heldBy, type RunRow } from "./world-rows.ts";
 
 /** @throws AssertionError */
@@ -29,6 +30,16 @@ function checkBounds(run: RunRow): void {
   const most = isPipeline ? bounds.init + bounds.run : bounds.run;
   assert.ok(agents.length <= most, `${agents.length} agents' sandboxes, ${most} allowed`);
   if (name === "bounded") assert.ok(heldBy(run).runSlot <= bounds.run, "more run slots than the bound");
+}
+
+/** Agents leave grading its part of a pool that the run has to itself. @throws AssertionError */
+export function checkReserve({ config, rollouts }: RunRow, poolSize: number): void {
+  const agents = rollouts.filter(
+    ({ stage, leases }) =>
+      stage !== "evaluate" && leases.some(({ resource, until }) => resource === "sandbox" && until === "run"),
+  );
+  const most = Math.max(1, poolSize - gradingReserve(poolSize, config.dispatcher.bounds));
+  assert.ok(agents.length <= most, `agents hold ${agents.length} of ${poolSize} sandboxes`);
 }
 
 function checkStarts({ config, starts, rollouts }: RunRow, now: number): void {

@@ -10,7 +10,7 @@ import { plan } from "../src/plan.ts";
 import { share } from "../src/share.ts";
 import { applyAction } from "./apply-action.ts";
 import { counts } from "./build-snapshot.ts";
-import { checkRun } from "./check-run.ts";
+import { checkReserve, checkRun } from "./check-run.ts";
 import { Clock } from "./clock.ts";
 import { coarseWishes, exactWishes } from "./wishes.ts";
 import { type Chaos, calm, Workers } from "./workers.ts";
@@ -168,6 +168,8 @@ export class World {
     const used = usedOf(this.runs);
     for (const resource of resources)
       assert.ok(used[resource] <= this.#pools[resource], `pool ${resource} over its size`);
+    const [only, ...others] = this.runs;
+    if (only && others.length === 0) checkReserve(only, this.#pools.sandbox);
   }
 
   /** Shares the pools anew; runs whose grant rose are woken, as the reconciler does. */
