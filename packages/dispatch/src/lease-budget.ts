@@ -56,13 +56,17 @@ export class LeaseBudget {
   }
 }
 
+/** Of what grading could use of a grant by its share of the bounds, this part is kept free for it. */
+const reservedPart = 1 / 8;
+
 /**
- * Sandboxes of a grant that agents leave to grading: all that the evaluate stage can use, but no more than its part of the bounds,
- * so that a small pool is not kept idle for it.
+ * Sandboxes of a grant that agents leave to grading. Little is enough: a rollout that comes to be graded has just freed its agent's
+ * sandbox, and whatever is freed goes to grading first. It is more than one for gradings that come back after a failure, or after
+ * other runs took what was freed. To keep all of grading's share free made a step 5 to 8 % longer where the pool is short.
  */
 export function gradingReserve(grant: number, { init, run, evaluate }: Bounds): number {
-  const part = Math.floor((grant * evaluate) / (init + run + evaluate));
-  return grant < 2 ? 0 : Math.max(1, Math.min(evaluate, part));
+  const share = (grant * evaluate) / (init + run + evaluate);
+  return grant < 2 ? 0 : Math.max(1, Math.min(evaluate, Math.floor(share * reservedPart)));
 }
 
 /** A sandbox kept until 'evaluate' turns into the grading one itself. */
