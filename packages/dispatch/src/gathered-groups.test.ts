@@ -28,7 +28,7 @@ const row = (groupId: string, over: Partial<GroupSnapshot> = {}) => buildGroup({
 function decided(
   dispatcher: RunConfigInput["dispatcher"],
   rollouts: readonly RolloutSnapshot[],
-  over: Partial<RunSnapshot> & { config?: never } = {},
+  over: Partial<RunSnapshot> = {},
 ): Action[] {
   const config = buildConfig({ dispatcher, budget: { steps: 9 } });
   const ids = new Set(rollouts.map(({ groupId }) => groupId));
