@@ -6,7 +6,15 @@ import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
 import type { RolloutSnapshot } from "@rolldeck/contracts/plan";
 import { plan } from "../src/plan.ts";
 import { dispatcherNames } from "../src/registry.ts";
-import { buildConfig, buildRollout, buildSnapshot, buildStep, counts, scored } from "../testing/build-snapshot.ts";
+import {
+  buildConfig,
+  buildGroup,
+  buildRollout,
+  buildSnapshot,
+  buildStep,
+  counts,
+  scored,
+} from "../testing/build-snapshot.ts";
 
 const rolloutCount = 4_096;
 const rounds = 60;
@@ -25,10 +33,20 @@ const rollouts = Array.from({ length: rolloutCount }, (_, at) => {
   return at % 11 === 0 ? scored(ids) : buildRollout({ ...place(at), ...ids });
 });
 
+const groups = Array.from({ length: rolloutCount >> 3 }, (_, at) =>
+  buildGroup({ groupId: `group-${at}`, expectedMs: { init: 200, run: 350 + ((at * 7_919) % 1_000), evaluate: 200 } }),
+);
+
 function measure(name: string): { p50: number; max: number; actions: number } {
   const bounds = { init: 4_096, run: 4_096, evaluate: 4_096 };
   const config = buildConfig({ dispatcher: { name, bounds }, algorithm: { groupsPerStep: 512, groupSize: 8 } });
-  const snapshot = buildSnapshot({ config, steps: [buildStep()], rollouts, held: { ...counts(0), runSlot: 1_490 } });
+  const snapshot = buildSnapshot({
+    config,
+    steps: [buildStep()],
+    rollouts,
+    groups,
+    held: { ...counts(0), runSlot: 1_490 },
+  });
   const times: number[] = [];
   let actions = 0;
   for (let round = 0; round < rounds; round++) {

@@ -1,13 +1,27 @@
 /**
  * Who may start a stage now: the dispatcher's bounds, then the run's grants. Later stages come first, so that what is nearly
- * done gets done and gives its leases back.
+ * done gets done and gives its leases back. Invariant: a rollout that waits and is not admitted has a reason, found on the way.
  */
-import { endingRule } from "@rolldeck/contracts/endings";
-import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
+import type { Stage } from "@rolldeck/contracts/lifecycle";
 import type { Action, NewLease, ResourceCounts, RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type { Dispatcher } from "./dispatcher.ts";
-import { type Facts, isInFlight, isPast } from "./facts.ts";
+import type { Facts } from "./facts.ts";
 import { LeaseBudget } from "./lease-budget.ts";
+import { isInFlight } from "./rollout-state.ts";
+import { StartRate } from "./start-rate.ts";
+import type { WaitReason } from "./wait-reason.ts";
+import { waitingLine } from "./waiting-line.ts";
+
+type Admit = Extract<Action, { do: "admit" }>;
+export interface Admissions {
+  readonly actions: readonly Admit[];
+  /** Why each rollout that waits on was not admitted, by id. */
+  readonly waits: ReadonlyMap<string, WaitReason>;
+  /** When the start rate lets the next one in that only it holds back, milliseconds; null = it holds nobody. */
+  readonly nextStartAt: number | null;
+  /** Run slots that are left when all that could start has. */
+  readonly idleRunSlots: number;
+}
 
 const drainOrder: readonly Stage[] = ["evaluate", "run", "init"];
 
@@ -17,61 +31,86 @@ export function admissions(
   dispatcher: Dispatcher,
   grants: ResourceCounts,
   touched: ReadonlySet<string>,
-): Action[] {
-  const ready = readyByStage(facts, touched);
-  const load = loadOf(facts);
-  const budget = new LeaseBudget(grants, facts.snapshot.held, load.agentSandboxes);
-  const { bounds } = facts.snapshot.config.dispatcher;
-  const actions: Action[] = [];
-  for (const stage of drainOrder) {
-    for (const rollout of ready[stage]) {
-      const needsSandbox = facts.snapshot.taskSandboxes[rollout.taskSet] !== "none";
-      if (!dispatcher.mayAdmit(stage, needsSandbox, load, bounds)) continue;
-      const inPlace = facts.snapshot.gradedInPlace?.[rollout.taskSet] ?? false;
-      const leases = leasesOf(dispatcher, stage, { needsSandbox, inPlace }).filter(
-        ({ resource }) => !rollout.holds.includes(resource),
-      );
-      if (!budget.take(leases)) continue;
-      load.waiting[stage] -= 1;
-      load.inFlight[stage] += 1;
-      if (stage === "init" && needsSandbox) load.agentSandboxes += 1;
-      actions.push({ do: "admit", rolloutId: rollout.rolloutId, attempt: rollout.attempt, stage, leases });
-    }
+): Admissions {
+  const { ready, waits } = waitingLine(facts, dispatcher, touched);
+  const door = new Door(facts, dispatcher, grants);
+  const actions: Admit[] = [];
+  for (const rollout of drainOrder.flatMap((stage) => ready[stage])) {
+    const admitted = door.admit(rollout);
+    if ("do" in admitted) actions.push(admitted);
+    else waits.set(rollout.rolloutId, admitted);
   }
-  return actions;
+  return { actions, waits, nextStartAt: door.nextStartAt, idleRunSlots: door.idleRunSlots };
 }
 
-/** A sandbox that is graded in place stands for the agent's and the grading one: its lease goes on through both. */
-function leasesOf(
-  dispatcher: Dispatcher,
-  stage: Stage,
-  { needsSandbox, inPlace }: { readonly needsSandbox: boolean; readonly inPlace: boolean },
-): readonly NewLease[] {
-  const leases = dispatcher.leases(stage, needsSandbox);
-  if (!inPlace) return leases;
-  return leases.map((lease) => (lease.resource === "sandbox" ? { ...lease, until: "evaluate" } : lease));
-}
+/** Lets one after the other in, and keeps count. */
+class Door {
+  readonly #facts: Facts;
+  readonly #dispatcher: Dispatcher;
+  readonly #load: ReturnType<typeof loadOf>;
+  readonly #budget: LeaseBudget;
+  readonly #rate: StartRate;
+  nextStartAt: number | null = null;
 
-/** Waiting rollouts that nothing but slots holds back: the oldest step first, then the longest waiting. */
-function readyByStage(facts: Facts, touched: ReadonlySet<string>): Record<Stage, RolloutSnapshot[]> {
-  const rank = new Map(
-    facts.openSteps.filter(({ state }) => state === "gathering").map((step, at) => [step.stepId, at]),
-  );
-  const rankOf = ({ stepId }: RolloutSnapshot): number => rank.get(stepId) ?? 0;
-  const ready: Record<Stage, RolloutSnapshot[]> = { init: [], run: [], evaluate: [] };
-  for (const rollout of facts.unsettled) {
-    if (touched.has(rollout.rolloutId) || !rank.has(rollout.stepId)) continue;
-    if (mayStart(rollout, facts)) ready[rollout.stage].push(rollout);
+  constructor(facts: Facts, dispatcher: Dispatcher, grants: ResourceCounts) {
+    this.#facts = facts;
+    this.#dispatcher = dispatcher;
+    this.#load = loadOf(facts);
+    this.#budget = new LeaseBudget(grants, facts.snapshot.held, facts.bounds, this.#load.agentSandboxes);
+    this.#rate = new StartRate(facts.snapshot);
   }
-  for (const stage of stages) ready[stage].sort((a, b) => rankOf(a) - rankOf(b) || a.readyAt - b.readyAt);
-  return ready;
+
+  admit(rollout: RolloutSnapshot): Admit | WaitReason {
+    const { stage, rolloutId, attempt } = rollout;
+    const barred = this.#dispatcher.bar(stage, this.#load, this.#facts.bounds);
+    if (barred !== null) return barred;
+    if (stage === "init" && !this.#rate.mayStart) return this.#tooSoon();
+    const leases = leasesOf(this.#facts, this.#dispatcher, rollout);
+    const missing = this.#budget.take(leases);
+    if (missing !== null) return missing;
+    if (stage === "init") this.#rate.take();
+    this.#count(rollout);
+    return { do: "admit", rolloutId, attempt, stage, leases };
+  }
+
+  /** Rollouts before run are counted as what will take a slot. */
+  get idleRunSlots(): number {
+    const { inFlight, waiting } = this.#load;
+    return this.#facts.bounds.run - inFlight.run - inFlight.init - waiting.run - waiting.init;
+  }
+
+  #tooSoon(): WaitReason {
+    this.nextStartAt = this.#rate.nextAt;
+    const rate = this.#facts.snapshot.config.dispatcher.startsPerSecond;
+    return { waitsFor: "start-rate", detail: `${rate} rollouts may start per second`, until: this.nextStartAt };
+  }
+
+  #count(rollout: RolloutSnapshot): void {
+    const { stage, taskSet } = rollout;
+    this.#load.waiting[stage] -= 1;
+    this.#load.inFlight[stage] += 1;
+    if (stage !== "init") return;
+    this.#load.environments += 1;
+    const { needsSandbox, inPlace } = sandboxOf(this.#facts, taskSet);
+    if (needsSandbox && !inPlace) this.#load.agentSandboxes += 1;
+  }
 }
 
-function mayStart({ state, stage, ending, notBefore }: RolloutSnapshot, facts: Facts): boolean {
-  if (state !== "waiting" || !isPast(notBefore, facts.snapshot.now)) return false;
-  // Grading needs no model; the other two stages would only burn attempts while it is away.
-  if (stage !== "evaluate" && !facts.modelReady) return false;
-  return ending === null || endingRule(ending).graded;
+const sandboxOf = ({ snapshot }: Facts, taskSet: number) => ({
+  needsSandbox: snapshot.taskSandboxes[taskSet] !== "none",
+  inPlace: snapshot.gradedInPlace?.[taskSet] ?? false,
+});
+
+/**
+ * A sandbox that is graded in place stands for the agent's and the grading one: its lease goes on through both. What the rollout
+ * holds already is not taken twice.
+ */
+function leasesOf(facts: Facts, dispatcher: Dispatcher, { stage, taskSet, holds }: RolloutSnapshot): NewLease[] {
+  const { needsSandbox, inPlace } = sandboxOf(facts, taskSet);
+  return dispatcher
+    .leases(stage, needsSandbox)
+    .filter(({ resource }) => !holds.includes(resource))
+    .map((lease) => (inPlace && lease.resource === "sandbox" ? { ...lease, until: "evaluate" } : lease));
 }
 
 function loadOf(facts: Facts) {
@@ -79,11 +118,16 @@ function loadOf(facts: Facts) {
     waiting: { init: 0, run: 0, evaluate: 0 },
     inFlight: { init: 0, run: 0, evaluate: 0 },
     agentSandboxes: 0,
+    environments: 0,
   };
   for (const rollout of facts.unsettled) {
-    if (isInFlight(rollout)) load.inFlight[rollout.stage] += 1;
-    else load.waiting[rollout.stage] += 1;
-    if (rollout.stage !== "evaluate" && rollout.holds.includes("sandbox")) load.agentSandboxes += 1;
+    const { stage, holds } = rollout;
+    const { inPlace } = sandboxOf(facts, rollout.taskSet);
+    if (isInFlight(rollout)) load.inFlight[stage] += 1;
+    else load.waiting[stage] += 1;
+    if (stage !== "evaluate" && !inPlace && holds.includes("sandbox")) load.agentSandboxes += 1;
+    const started = stage === "run" || (stage === "init" && isInFlight(rollout));
+    if (started || (inPlace && stage === "evaluate" && holds.includes("sandbox"))) load.environments += 1;
   }
   return load;
 }

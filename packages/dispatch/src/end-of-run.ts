@@ -3,7 +3,7 @@ import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
 import { type Facts, isOpen } from "./facts.ts";
 import { maxPrepareFailures, maxUnscoredSteps, maxUpdateFailures } from "./limits.ts";
 import { dispatcherNamed } from "./registry.ts";
-import { groupsOf, nextStep, stepsTaken } from "./steps.ts";
+import { groupsFor, nextStep, stepsTaken } from "./steps.ts";
 import { cancel } from "./supervise-rollouts.ts";
 
 export interface RunEnd {
@@ -81,7 +81,7 @@ function stepsEnd(facts: Facts): RunEnd | null {
   }
   const next = nextStep(facts);
   if (next === null) return allDone(facts, taken);
-  if (next.purpose === "train" && groupsOf(facts, next).length === 0) {
+  if (next.purpose === "train" && groupsFor(facts, next).length === 0) {
     return { to: "failed", reason: "the task sets have no training instances" };
   }
   return null;

@@ -29,6 +29,15 @@ describe("estimate", () => {
     expect(estimate(buildConfig(input)).rollouts).toBe(rollouts);
   });
 
+  test("counts what is started in excess and what may be replaced, but for an outside trainer, who names its own", () => {
+    const dispatcher = {
+      overSample: { groups: 1, rollouts: 2 },
+      zeroVariance: { mode: "replace" as const, maxReplaced: 3 },
+    };
+    expect(estimate(buildConfig({ dispatcher })).rollouts).toBe(3 * (2 + 1 + 3) * (2 + 2));
+    expect(estimate(buildConfig({ dispatcher, stepSource: "driven" })).rollouts).toBe(12);
+  });
+
   test("turns bound what a rollout samples, and the budget of tokens bounds the run", () => {
     const agent = { maxTurns: 3, sampling: { maxTokensPerTurn: 10 } };
     const sets = [{ name: "a" }, { name: "b", maxTurns: 5 }];

@@ -11,17 +11,17 @@ export interface RunEstimate {
 }
 
 export function estimate(config: RunConfig): RunEstimate {
-  const { groupsPerStep, groupSize } = config.algorithm;
+  const { groups, groupSize } = startedPerStep(config);
   const steps = config.kind === "train" ? config.budget.steps : 0;
   const evaluations = evaluationCount(config);
   const evaluated = config.evaluation.samples * config.evaluation.samplesPerInstance;
-  const rollouts = steps * groupsPerStep * groupSize + evaluations * evaluated;
+  const rollouts = steps * groups * groupSize + evaluations * evaluated;
   const perRollout = maxTokensPerRollout(config);
   const unbounded = BigInt(rollouts) * BigInt(perRollout);
   const { tokens } = config.budget;
   const capped = tokens !== null && BigInt(tokens) < unbounded;
   const parts = [
-    steps > 0 ? `${steps} steps × ${groupsPerStep} groups × ${groupSize} rollouts` : null,
+    steps > 0 ? `${steps} steps × ${groups} groups × ${groupSize} rollouts` : null,
     evaluations > 0 ? `${evaluations} evaluation${evaluations === 1 ? "" : "s"} × ${evaluated} rollouts` : null,
   ].filter((part) => part !== null);
   const limit = capped ? `; the budget ends the run at ${tokens} tokens` : "";
@@ -29,6 +29,17 @@ export function estimate(config: RunConfig): RunEstimate {
     rollouts,
     maxSampledTokens: String(capped ? tokens : unbounded),
     basis: `${parts.join(" + ") || "nothing to sample"}, at most ${perRollout} sampled tokens each${limit}`,
+  };
+}
+
+/** At most: what is started beyond what a step needs and what may be replaced included. An outside trainer names its own. */
+function startedPerStep({ algorithm, dispatcher, stepSource }: RunConfig) {
+  if (stepSource === "driven") return { groups: algorithm.groupsPerStep, groupSize: algorithm.groupSize };
+  const { overSample, zeroVariance } = dispatcher;
+  const replaced = zeroVariance.mode === "replace" ? zeroVariance.maxReplaced : 0;
+  return {
+    groups: algorithm.groupsPerStep + overSample.groups + replaced,
+    groupSize: algorithm.groupSize + overSample.rollouts,
   };
 }
 

@@ -18,12 +18,14 @@ export function afterFailure(facts: Facts, rollout: RolloutSnapshot, ending: End
   if (endingRule(ending).retry === "evaluate" && rollout.stage === "evaluate") {
     const failures = Math.max(rollout.evaluateFailures, 1);
     if (failures >= maxEvaluateAttempts * factor(facts, rollout)) return giveUp(rollout, ending, reason, failures);
-    return { do: "regrade", rolloutId, attempt, notBefore: now + backOffMs(failures, rolloutId), reason: cut(reason) };
+    const notBefore = now + backOffMs(failures, rolloutId, ending);
+    return { do: "regrade", rolloutId, attempt, notBefore, reason: cut(reason) };
   }
   // Since the first one, attempts are raised by retries only: their number bounds every failure, counted by a worker or not.
   const failures = Math.max(attempt - firstAttempt + 1, rollout.infrastructureFailures);
   if (failures >= maxInfrastructureAttempts * factor(facts, rollout)) return giveUp(rollout, ending, reason, failures);
-  return { do: "retry", rolloutId, attempt, notBefore: now + backOffMs(failures, rolloutId), reason: cut(reason) };
+  const notBefore = now + backOffMs(failures, rolloutId, ending);
+  return { do: "retry", rolloutId, attempt, notBefore, reason: cut(reason) };
 }
 
 /** Policy `wait` tries harder for a full group; after that the group shrinks. */

@@ -1,16 +1,36 @@
 /**
- * What follows when every rollout of a step is settled: an update where there is something to train, the end of the step where
- * there is not. Invariant: an update begins only on a step with at least one scored rollout that its group policy keeps.
+ * What follows when a step has gathered: an update where there is something to train, the end of the step where there is not;
+ * and groups that are set aside or drawn on the way there. Invariant: an update begins only on a step with at least one scored
+ * rollout that its group policy keeps.
  */
-import { endingRule } from "@rolldeck/contracts/endings";
-import type { Action, RolloutSnapshot, StepSnapshot } from "@rolldeck/contracts/plan";
-import { type Facts, isPast, isScored } from "./facts.ts";
+import type { Action, StepSnapshot } from "@rolldeck/contracts/plan";
+import { type Facts, isPast, isPlannedTrain } from "./facts.ts";
+import { gatherAhead } from "./gather-ahead.ts";
+import { endingCounts, type Gathered, gatherStep, nothing, withoutUpdate } from "./gather-step.ts";
 import { maxUpdateFailures } from "./limits.ts";
+import { moreGroups } from "./more-groups.ts";
+import { isScored } from "./rollout-state.ts";
 
-export const gatheredSteps = (facts: Facts): Action[] =>
-  facts.openSteps.flatMap((step) =>
-    step.state === "updating" ? updateAgain(facts, step) : afterGathering(facts, step),
-  );
+/** Groups set aside come first: their rollouts are no longer what an update waits for. */
+export function gatheredSteps(facts: Facts): Gathered & { readonly added: readonly Action[] } {
+  const parts = facts.openSteps.map((step) => {
+    const gathered = afterGathering(facts, step);
+    // A step whose update begins takes no more; the next one does, at the next plan.
+    const gathers = step.state === "gathering" && isPlannedTrain(step) && gathered.moves.length === 0;
+    return { ...gathered, added: gathers ? moreGroups(facts, step, gathered.aside) : [] };
+  });
+  return {
+    aside: parts.flatMap(({ aside }) => aside),
+    moves: parts.flatMap(({ moves }) => moves),
+    added: parts.flatMap(({ added }) => added),
+  };
+}
+
+function afterGathering(facts: Facts, step: StepSnapshot): Gathered {
+  if (step.state === "updating") return { ...nothing, moves: updateAgain(facts, step) };
+  if (!isPlannedTrain(step)) return { ...nothing, moves: afterLast(facts, step) };
+  return facts.maxStaleness > 0 ? gatherAhead(facts, step) : gatherStep(facts, step);
+}
 
 /** The update's worker was lost, or the try failed and its back-off is over. */
 export function updateAgain(facts: Facts, step: StepSnapshot): Action[] {
@@ -19,48 +39,12 @@ export function updateAgain(facts: Facts, step: StepSnapshot): Action[] {
   return [{ do: "redeliver-update", stepId: step.stepId }];
 }
 
-function afterGathering(facts: Facts, step: StepSnapshot): Action[] {
+/** An evaluation, or a batch of an outside trainer, is done when the last of its rollouts is settled. */
+function afterLast(facts: Facts, step: StepSnapshot): Action[] {
   const rollouts = facts.rolloutsOf(step);
   if (rollouts.some(({ state }) => state !== "settled")) return [];
-  if (step.source === "driven") return [endStep(step, "done", null)];
-  if (step.purpose === "evaluate") {
-    if (rollouts.some(isScored)) return [endStep(step, "done", null)];
-    return withoutScores(step, `no rollout of the evaluation was scored: ${endingCounts(rollouts)}`);
+  if (step.source === "planned" && !rollouts.some(isScored)) {
+    return withoutUpdate(step, `no rollout of the evaluation was scored: ${endingCounts(rollouts)}`);
   }
-  const drop = facts.snapshot.config.algorithm.groupPolicy === "drop-group";
-  if (hasTrainable(rollouts, drop)) return facts.modelReady ? [{ do: "begin-update", stepId: step.stepId }] : [];
-  const cause = rollouts.some(isScored) ? "every group was dropped" : "no rollout was scored";
-  return withoutScores(step, `${cause}: ${endingCounts(rollouts)}`);
-}
-
-const endStep = ({ stepId, state }: StepSnapshot, to: "done" | "failed", reason: string | null): Action => ({
-  do: "end-step",
-  stepId,
-  from: state,
-  to,
-  reason,
-});
-
-function withoutScores(step: StepSnapshot, reason: string): Action[] {
-  const what = step.purpose === "train" ? `Step ${step.step} made no update` : `Version ${step.step} was not measured`;
-  return [endStep(step, "failed", reason), { do: "note", level: "warning", message: `${what}: ${reason}` }];
-}
-
-function hasTrainable(rollouts: readonly RolloutSnapshot[], dropIncomplete: boolean): boolean {
-  const incomplete = new Set(rollouts.filter((rollout) => !isScored(rollout)).map(({ groupId }) => groupId));
-  return rollouts.some((rollout) => isScored(rollout) && !(dropIncomplete && incomplete.has(rollout.groupId)));
-}
-
-/** `12 × worker lost, 4 × verifier error`, most frequent first. */
-function endingCounts(rollouts: readonly RolloutSnapshot[]): string {
-  const counts = new Map<string, number>();
-  for (const { ending } of rollouts) {
-    const label = ending === null ? "no ending" : endingRule(ending).label;
-    counts.set(label, (counts.get(label) ?? 0) + 1);
-  }
-  if (counts.size === 0) return "it had no rollouts";
-  return [...counts]
-    .sort(([, a], [, b]) => b - a)
-    .map(([label, count]) => `${count} × ${label}`)
-    .join(", ");
+  return [{ do: "end-step", stepId: step.stepId, from: step.state, to: "done", reason: null }];
 }

@@ -4,12 +4,17 @@ import { endedRunStatuses } from "@rolldeck/contracts/lifecycle";
 import type { Action } from "@rolldeck/contracts/plan";
 import { hoursEndAt } from "./end-of-run.ts";
 import type { Facts } from "./facts.ts";
+import { restartTimes } from "./restart-tail.ts";
+import { nextLookAt } from "./run-limit.ts";
 import { deadlineOf } from "./supervise-rollouts.ts";
 
-/** @returns milliseconds of the database's clock, `now` when the actions call for a next plan, null for never */
-export function nextTimer(facts: Facts, actions: readonly Action[]): number | null {
+/**
+ * @param nextStartAt when the start rate lets the next rollout in, milliseconds
+ * @returns milliseconds of the database's clock, `now` when the actions call for a next plan, null for never
+ */
+export function nextTimer(facts: Facts, actions: readonly Action[], nextStartAt: number | null = null): number | null {
   const { now } = facts.snapshot;
-  const wishes = [...actions.map((action) => afterAction(action, now)), ...standingTimers(facts)];
+  const wishes = [...actions.map((action) => afterAction(action, now)), ...standingTimers(facts), nextStartAt];
   const due = wishes.filter((at) => at !== null).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   return due === Number.POSITIVE_INFINITY ? null : due;
 }
@@ -19,9 +24,11 @@ function afterAction(action: Action, now: number): number | null {
     case "admit":
     case "redeliver":
     case "prepare":
-    case "begin-update":
     case "redeliver-update":
       return now + leaseMs;
+    case "begin-update":
+      // The next step gathers at once.
+      return action.leave === undefined ? now + leaseMs : now;
     case "retry":
     case "regrade":
       return action.notBefore;
@@ -54,5 +61,6 @@ function standingTimers(facts: Facts): number[] {
     else times.push(rollout.leaseUntil);
     if (rollout.state === "active") times.push(deadlineOf(facts, rollout));
   }
+  if (status === "running") times.push(nextLookAt(facts), ...restartTimes(facts));
   return times.filter((at): at is number => at !== null && at > now);
 }

@@ -1,142 +1,20 @@
-/** The planner on snapshots that no story leads to: rows may be as odd as a crash or a person leaves them. */
-import { endingNames } from "@rolldeck/contracts/endings";
-import {
-  endedRunStatuses,
-  hasEdge,
-  rolloutEdges,
-  runEdges,
-  runStatuses,
-  stages,
-  stepEdges,
-  stepStates,
-} from "@rolldeck/contracts/lifecycle";
-import {
-  type Action,
-  type Resource,
-  type ResourceCounts,
-  type RolloutSnapshot,
-  type RunSnapshot,
-  resources,
-  type StepSnapshot,
-} from "@rolldeck/contracts/plan";
+/** The planner on snapshots that no story leads to. */
+import { endedRunStatuses, hasEdge, rolloutEdges, runEdges, stepEdges } from "@rolldeck/contracts/lifecycle";
+import { type Action, type Resource, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { buildConfig, buildRollout, buildSnapshot, buildStep, counts } from "../testing/build-snapshot.ts";
+import { counts } from "../testing/build-snapshot.ts";
+import { now, someGrants, someSnapshot } from "../testing/some-snapshot.ts";
 import { plan } from "./plan.ts";
-import { dispatcherNames } from "./registry.ts";
-
-const now = 1_000_000;
-const around = fc.option(fc.integer({ min: now - 4_000_000, max: now + 60_000 }));
-
-const someStep = (at: number): fc.Arbitrary<StepSnapshot> =>
-  fc
-    .record({
-      purpose: fc.constantFrom("train" as const, "evaluate" as const),
-      state: fc.constantFrom(...stepStates),
-      updateLeaseUntil: around,
-      updateFailures: fc.nat({ max: 7 }),
-    })
-    .map((step) => buildStep({ ...step, stepId: `step-${at}`, step: at }));
-
-const someRollout = (at: number): fc.Arbitrary<RolloutSnapshot> =>
-  fc
-    .record({
-      stepId: fc.constantFrom("step-1", "step-2", "step-3"),
-      groupId: fc.constantFrom("group-1", "group-2"),
-      taskSet: fc.nat({ max: 1 }),
-      attempt: fc.integer({ min: 1, max: 12 }),
-      stage: fc.constantFrom(...stages),
-      state: fc.constantFrom("waiting" as const, "queued" as const, "active" as const, "settled" as const),
-      deliveries: fc.nat({ max: 12 }),
-      leaseUntil: around,
-      notBefore: around,
-      stageStartedAt: around,
-      ending: fc.option(fc.constantFrom(...endingNames)),
-      outcome: fc.constantFrom("completed" as const, "failed" as const, "cancelled" as const),
-      reward: fc.option(fc.double()),
-      infrastructureFailures: fc.nat({ max: 12 }),
-      evaluateFailures: fc.nat({ max: 12 }),
-      holds: fc.subarray<Resource>(["sandbox", "initSlot", "runSlot", "gradeSlot"]),
-    })
-    .map(({ outcome, ...rollout }) =>
-      buildRollout({ ...rollout, rolloutId: `rollout-${at}`, outcome: rollout.state === "settled" ? outcome : null }),
-    );
-
-const someConfig = fc
-  .record({
-    dispatcher: fc.record({
-      name: fc.constantFrom(...dispatcherNames),
-      bounds: fc.record({
-        init: fc.integer({ min: 1, max: 6 }),
-        run: fc.integer({ min: 1, max: 6 }),
-        evaluate: fc.integer({ min: 1, max: 6 }),
-      }),
-    }),
-    kind: fc.constantFrom("train" as const, "evaluate" as const),
-    stepSource: fc.constantFrom("planned" as const, "planned" as const, "driven" as const),
-    evaluation: fc.record({ samples: fc.nat({ max: 3 }), every: fc.nat({ max: 2 }) }),
-    groupPolicy: fc.constantFrom("shrink" as const, "drop-group" as const, "wait" as const),
-  })
-  .map(({ groupPolicy, ...config }) =>
-    buildConfig({
-      ...config,
-      taskSets: [{ name: "a" }, { name: "b" }],
-      algorithm: { groupsPerStep: 2, groupSize: 2, groupPolicy },
-    }),
-  );
-
-const heldBy = (rollouts: readonly RolloutSnapshot[]): ResourceCounts => {
-  const held: Record<Resource, number> = { ...counts(0) };
-  for (const { holds } of rollouts) for (const resource of holds) held[resource] += 1;
-  return held;
-};
-
-const someSnapshot: fc.Arbitrary<RunSnapshot> = fc
-  .record({
-    status: fc.constantFrom(...runStatuses, "running" as const, "running" as const, "running" as const),
-    config: someConfig,
-    servingVersion: fc.option(fc.nat({ max: 4 })),
-    modelBootId: fc.option(fc.constantFrom("boot-1", "boot-2")),
-    backendBootId: fc.option(fc.constantFrom("boot-1", "boot-2")),
-    prepareLeaseUntil: around,
-    prepareFailures: fc.nat({ max: 7 }),
-    trainerLeaseUntil: around,
-    taskSizes: fc.constantFrom(
-      [
-        { train: 3, evaluate: 1 },
-        { train: null, evaluate: null },
-      ],
-      [
-        { train: 0, evaluate: 0 },
-        { train: 0, evaluate: 0 },
-      ],
-    ),
-    taskSandboxes: fc.constantFrom(["none", "image"] as const, ["none", "none"] as const),
-    steps: fc.tuple(someStep(1), someStep(2), someStep(3)),
-    rollouts: fc
-      .nat({ max: 12 })
-      .chain((count) => fc.tuple(...Array.from({ length: count }, (_, at) => someRollout(at)))),
-  })
-  .map((over) => {
-    const open = new Set(
-      over.steps.filter(({ state }) => state === "gathering" || state === "updating").map((it) => it.stepId),
-    );
-    const rollouts = over.rollouts.filter(({ stepId }) => open.has(stepId));
-    return buildSnapshot({ ...over, rollouts, held: heldBy(rollouts) });
-  });
-
-const someGrants: fc.Arbitrary<ResourceCounts> = fc.record({
-  sandbox: fc.nat({ max: 9 }),
-  initSlot: fc.nat({ max: 9 }),
-  runSlot: fc.nat({ max: 9 }),
-  gradeSlot: fc.nat({ max: 9 }),
-  gpu: fc.nat({ max: 9 }),
-});
 
 function checkLegal(snapshot: RunSnapshot, action: Action): void {
   if (action.do === "move-run") {
     expect(action.from).toBe(snapshot.status);
     expect(hasEdge(runEdges, action.from, action.to)).toBe(true);
+  } else if (action.do === "set-aside" || action.do === "add-groups") {
+    expect(snapshot.steps.find(({ stepId }) => stepId === action.stepId)?.state).toBe("gathering");
+    if (action.do === "add-groups") expect(snapshot.draining).toBe(false);
+    else expect(snapshot.groups?.find(({ groupId }) => groupId === action.groupId)?.setAside).toBeNull();
   } else if ("stepId" in action) {
     const step = snapshot.steps.find(({ stepId }) => stepId === action.stepId);
     const to = action.do === "end-step" ? action.to : "updating";
@@ -159,14 +37,22 @@ function checkLegal(snapshot: RunSnapshot, action: Action): void {
   }
 }
 
+/** Rows that an action moves; a group takes its unsettled rollouts along. */
+const movedBy =
+  ({ rollouts }: RunSnapshot) =>
+  (action: Action): string[] => {
+    if ("rolloutId" in action) return [action.rolloutId];
+    if (action.do !== "set-aside") return "stepId" in action ? [action.stepId] : [];
+    const its = rollouts.filter(({ groupId, state }) => groupId === action.groupId && state !== "settled");
+    return [action.groupId, ...its.map(({ rolloutId }) => rolloutId)];
+  };
+
 test("every action is an edge of the tables, and no row is moved twice", () => {
   fc.assert(
     fc.property(someSnapshot, someGrants, (snapshot, grants) => {
       const { actions, wakeAt } = plan(snapshot, grants);
       for (const action of actions) checkLegal(snapshot, action);
-      const moved = actions.flatMap((action) =>
-        "rolloutId" in action ? [action.rolloutId] : "stepId" in action ? [action.stepId] : [],
-      );
+      const moved = actions.flatMap(movedBy(snapshot));
       expect(new Set(moved).size).toBe(moved.length);
       expect(wakeAt ?? now).toBeGreaterThanOrEqual(now);
     }),

@@ -1,81 +1,16 @@
 /** The planner in a little world of workers, pools and accidents; the world checks every plan, these tests the whole story. */
 import { strict as assert } from "node:assert";
-import type { Action, ResourceCounts } from "@rolldeck/contracts/plan";
+import type { Action } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildConfig, counts } from "../testing/build-snapshot.ts";
 import { checkEnd } from "../testing/check-end.ts";
-import { type Chaos, calm } from "../testing/workers.ts";
-import { type RunSetup, World, type WorldSetup } from "../testing/world.ts";
-import { dispatcherNames } from "./registry.ts";
+import { someChaos, someWorld } from "../testing/some-world.ts";
+import { calm } from "../testing/workers.ts";
+import { World, type WorldSetup } from "../testing/world.ts";
 
 /** These take seconds alone, more on a busy machine. */
 const timeoutMs = 240_000;
-
-const upTo = (max: number) => fc.integer({ min: 1, max });
-const sandbox = fc.constantFrom("none" as const, "image" as const);
-
-const someRun: fc.Arbitrary<RunSetup> = fc
-  .record({
-    dispatcher: fc.constantFrom(...dispatcherNames),
-    bounds: fc.record({ init: upTo(4), run: upTo(6), evaluate: upTo(3) }),
-    groupPolicy: fc.constantFrom("shrink" as const, "drop-group" as const, "wait" as const),
-    groupsPerStep: upTo(3),
-    groupSize: upTo(4),
-    steps: upTo(3),
-    samples: fc.integer({ min: 0, max: 3 }),
-    every: fc.integer({ min: 0, max: 2 }),
-    kind: fc.constantFrom("train" as const, "train" as const, "evaluate" as const),
-    taskSandboxes: fc.tuple(sandbox, sandbox),
-    gradedInPlace: fc.tuple(fc.boolean(), fc.boolean()),
-  })
-  .map((it) => ({
-    config: buildConfig({
-      kind: it.kind,
-      taskSets: [{ name: "first" }, { name: "second", weight: 2 }],
-      dispatcher: {
-        name: it.dispatcher,
-        bounds: it.bounds,
-        stageTimeoutMs: { init: 60_000, run: 300_000, evaluate: 60_000 },
-      },
-      algorithm: { groupsPerStep: it.groupsPerStep, groupSize: it.groupSize, groupPolicy: it.groupPolicy },
-      evaluation: { samples: it.samples, every: it.every },
-      budget: { steps: it.steps },
-    }),
-    taskSizes: [
-      { train: null, evaluate: null },
-      { train: 5, evaluate: 2 },
-    ],
-    taskSandboxes: it.taskSandboxes,
-    gradedInPlace: it.gradedInPlace,
-  }));
-
-const probability = (max: number) => fc.double({ min: 0, max, noNaN: true });
-const someChaos: fc.Arbitrary<Chaos> = fc.record({
-  lostJob: probability(0.2),
-  lostWorker: probability(0.3),
-  hang: probability(0.1),
-  failure: probability(0.4),
-  handBack: probability(0.2),
-});
-
-/** Room for one lease of everything for every run: with less, runs may wait for one another. */
-const somePools = (runs: number): fc.Arbitrary<ResourceCounts> => {
-  const size = fc.integer({ min: runs, max: runs + 5 });
-  return fc.record({ sandbox: size, initSlot: size, runSlot: size, gradeSlot: size, gpu: size });
-};
-
-const someWorld = (chaos: fc.Arbitrary<Chaos>): fc.Arbitrary<WorldSetup> =>
-  fc.array(someRun, { minLength: 1, maxLength: 3 }).chain((runs) =>
-    fc.record({
-      seed: fc.nat(),
-      pools: somePools(runs.length),
-      chaos,
-      chaosMs: fc.integer({ min: 0, max: 900_000 }),
-      runs: fc.constant(runs),
-      wishes: fc.constantFrom("exact" as const, "coarse" as const),
-    }),
-  );
 
 test(
   "in a calm world every run does all of its steps, and every rollout ends at its first attempt",
@@ -226,7 +161,7 @@ describe("one full run", () => {
 
   test("survives accidents of every kind: none of the planner's actions stays unused", () => {
     const chaos = { lostJob: 0.1, lostWorker: 0.1, hang: 0.02, failure: 0.1, handBack: 0.05 };
-    const worlds = [1, 2, 3, 4].map((seed) => new World(setup({ chaos, seed })));
+    const worlds = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => new World(setup({ chaos, seed })));
     for (const world of worlds) world.runToEnd();
     const total = (action: Action["do"]) => worlds.reduce((sum, { taken }) => sum + (taken.get(action) ?? 0), 0);
     for (const action of ["retry", "regrade", "redeliver", "redeliver-update", "begin-update", "prepare"] as const) {

@@ -1,7 +1,7 @@
 import type { Demand } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { share } from "./share.ts";
+import { type ShareLimits, share } from "./share.ts";
 
 const demand = (runId: string, held: number, wanted: number, over: Partial<Demand> = {}): Demand => ({
   runId,
@@ -92,6 +92,166 @@ describe("share", () => {
         const since = Array.from({ length: runs }, (_, at) => at);
         for (let round = 0; round < 60; round++) {
           const demands = since.map((waitingSince, at) => demand(`run-${at}`, 0, 2, { waitingSince, weight: at + 1 }));
+          for (const [at, wish] of demands.entries()) {
+            if ((share(size, demands).get(wish.runId) ?? 0) > 0) since[at] = runs + round;
+            expect(runs + round - (since[at] ?? 0)).toBeLessThanOrEqual(2 * runs);
+          }
+        }
+      }),
+    );
+  });
+});
+
+const someLimited: fc.Arbitrary<{ demands: Demand[]; limits: ShareLimits }> = fc
+  .record({
+    wishes: fc.array(
+      fc.record({
+        weight: fc.constantFrom(0.5, 1, 1, 3),
+        held: fc.nat({ max: 4 }),
+        more: fc.nat({ max: 12 }),
+        evaluates: fc.nat({ max: 16 }),
+        priority: fc.nat({ max: 2 }),
+        project: fc.option(fc.constantFrom("p", "q"), { nil: undefined }),
+        waitingSince: fc.option(fc.nat({ max: 5 })),
+      }),
+      { maxLength: 7 },
+    ),
+    p: fc.option(fc.nat({ max: 20 })),
+    q: fc.option(fc.nat({ max: 20 })),
+    evaluationReserve: fc.nat({ max: 12 }),
+  })
+  .map(({ wishes, p, q, evaluationReserve }) => ({
+    demands: wishes.map(({ more, evaluates, project, ...wish }, at) => ({
+      ...wish,
+      ...(project === undefined ? {} : { project }),
+      runId: `run-${at}`,
+      wanted: wish.held + more,
+      evaluating: Math.min(evaluates, wish.held + more),
+    })),
+    limits: {
+      evaluationReserve,
+      quotas: new Map(Object.entries({ p, q }).flatMap(([name, quota]) => (quota === null ? [] : [[name, quota]]))),
+    },
+  }));
+
+const total = (numbers: Iterable<number>): number => [...numbers].reduce((a, b) => a + b, 0);
+const heldBy = (demands: readonly Demand[]): number => total(demands.map(({ held }) => held));
+
+describe("share with priorities, quotas and a reserve", () => {
+  test.each([
+    [
+      "a higher priority is served first, and leaves one lease to each other",
+      6,
+      [demand("a", 0, 9), demand("b", 0, 9, { priority: 1 }), demand("c", 0, 9)],
+      {},
+      { a: 1, b: 4, c: 1 },
+    ],
+    [
+      "with too few leases for everybody, the longest waiting comes before the highest priority",
+      1,
+      [demand("a", 0, 9, { waitingSince: 1 }), demand("b", 0, 9, { priority: 9, waitingSince: 2 })],
+      {},
+      { a: 1, b: 0 },
+    ],
+    [
+      "a quota bounds a project's runs together",
+      10,
+      [demand("a", 0, 9, { project: "p" }), demand("b", 0, 9, { project: "p" }), demand("c", 0, 9)],
+      { quotas: new Map([["p", 4]]) },
+      { a: 2, b: 2, c: 6 },
+    ],
+    [
+      "a quota below what is held gives nothing and takes nothing",
+      10,
+      [demand("a", 5, 9, { project: "p" }), demand("b", 0, 9, { project: "p" })],
+      { quotas: new Map([["p", 3]]) },
+      { a: 5, b: 0 },
+    ],
+    ["the reserve is kept free of train rollouts", 10, [demand("a", 0, 20)], { evaluationReserve: 3 }, { a: 7 }],
+    [
+      "and is there when an evaluation comes",
+      10,
+      [demand("a", 7, 20), demand("b", 0, 8, { evaluating: 8 })],
+      { evaluationReserve: 3 },
+      { a: 7, b: 3 },
+    ],
+    [
+      "an evaluation shares what is beyond the reserve",
+      10,
+      [demand("a", 0, 20), demand("b", 0, 20, { evaluating: 20 })],
+      { evaluationReserve: 4 },
+      { a: 5, b: 5 },
+    ],
+    ["the reserve does not take the one lease of a run", 1, [demand("a", 0, 2)], { evaluationReserve: 1 }, { a: 1 }],
+  ])("%s", (_, size, demands, limits, expected) => {
+    expect(Object.fromEntries(share(size, demands, limits))).toEqual(expected);
+  });
+
+  test("never above size, quota, reserve or wish, and never below what is held", () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 50 }), someLimited, (size, { demands, limits }) => {
+        const granted = share(size, demands, limits);
+        const of = ({ runId }: Demand): number => granted.get(runId) ?? 0;
+        expect(total(granted.values())).toBeLessThanOrEqual(Math.max(size, heldBy(demands)));
+        for (const wish of demands) {
+          expect(of(wish)).toBeGreaterThanOrEqual(wish.held);
+          expect(of(wish)).toBeLessThanOrEqual(wish.wanted);
+        }
+        for (const [project, quota] of limits.quotas ?? []) {
+          const its = demands.filter((wish) => wish.project === project);
+          expect(total(its.map(of))).toBeLessThanOrEqual(Math.max(quota, heldBy(its)));
+        }
+        const training = total(demands.map((wish) => Math.max(0, of(wish) - (wish.evaluating ?? 0))));
+        const holding = total(demands.map((wish) => Math.max(0, wish.held - (wish.evaluating ?? 0))));
+        const room = Math.max(0, size - (limits.evaluationReserve ?? 0));
+        expect(training).toBeLessThanOrEqual(Math.max(room, holding) + demands.length);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("every run that wants one has one when pool and quotas have one for each", () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 20 }), someLimited, (spare, { demands, limits }) => {
+        const size = heldBy(demands) + demands.length + spare;
+        const granted = share(size, demands, { ...limits, quotas: new Map() });
+        for (const wish of demands) expect(granted.get(wish.runId)).toBeGreaterThanOrEqual(Math.min(1, wish.wanted));
+      }),
+    );
+  });
+
+  test("a larger pool takes nothing from anyone", () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 50 }), someLimited, (size, { demands, limits }) => {
+        const granted = share(size, demands, limits);
+        for (const [runId, more] of share(size + 1, demands, limits)) {
+          expect(more).toBeGreaterThanOrEqual(granted.get(runId) ?? 0);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("a lease that is left free is one that nobody may have", () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 50 }), someLimited, (size, { demands, limits }) => {
+        const granted = share(size, demands, { quotas: limits.quotas ?? new Map() });
+        if (total(granted.values()) >= size) return;
+        const of = ({ runId }: Demand): number => granted.get(runId) ?? 0;
+        for (const wish of demands.filter((one) => of(one) < one.wanted)) {
+          const quota = limits.quotas?.get(wish.project ?? "") ?? Number.POSITIVE_INFINITY;
+          expect(total(demands.filter((one) => one.project === wish.project).map(of))).toBeGreaterThanOrEqual(quota);
+        }
+      }),
+    );
+  });
+
+  test("every wish is served in time, whatever the priorities, however small the pool", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 2, max: 6 }), (size, runs) => {
+        const since = Array.from({ length: runs }, (_, at) => at);
+        for (let round = 0; round < 60; round++) {
+          const demands = since.map((waitingSince, at) => demand(`run-${at}`, 0, 2, { waitingSince, priority: at }));
           for (const [at, wish] of demands.entries()) {
             if ((share(size, demands).get(wish.runId) ?? 0) > 0) since[at] = runs + round;
             expect(runs + round - (since[at] ?? 0)).toBeLessThanOrEqual(2 * runs);

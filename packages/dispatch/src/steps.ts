@@ -1,9 +1,11 @@
 /**
- * Which step comes next. Synchronous: nothing starts while a step is open, so every rollout of a step samples one version. A
- * driven run's steps come from its trainer instead, one per batch request.
+ * Which step comes next. Without staleness nothing starts while a step is open, so every rollout of a step samples one version;
+ * with it a train step gathers while the one before is updated, and an evaluation is measured beside it. A driven run's steps
+ * come from its trainer instead, one per batch request.
  */
 import type { Action, NewGroup, Purpose } from "@rolldeck/contracts/plan";
-import { type Facts, isOpen } from "./facts.ts";
+import { drawGroups } from "./draw-groups.ts";
+import { type Facts, isOpen, isPlannedTrain } from "./facts.ts";
 import { pickInstances } from "./pick-instances.ts";
 
 export interface NextStep {
@@ -21,40 +23,86 @@ export function stepsTaken({ snapshot }: Facts): number {
 
 /** The step to create once none is open, or null: the run has done all its steps. */
 export function nextStep(facts: Facts): NextStep | null {
-  const { config, servingVersion } = facts.snapshot;
+  const { servingVersion } = facts.snapshot;
   if (servingVersion === null) return null;
-  const taken = stepsTaken(facts);
-  const over = config.kind === "evaluate" || taken >= config.budget.steps;
-  if (evaluationIsDue(facts, servingVersion, over)) return { purpose: "evaluate", step: servingVersion };
-  return over ? null : { purpose: "train", step: taken + 1 };
+  return dueEvaluation(facts) ?? nextTrainStep(facts);
 }
 
-/** At version 0, every N versions, and at the end; once per version. */
-function evaluationIsDue(facts: Facts, version: number, over: boolean): boolean {
-  const { config, steps } = facts.snapshot;
+function nextTrainStep(facts: Facts): NextStep | null {
+  return isOver(facts) ? null : { purpose: "train", step: stepsTaken(facts) + 1 };
+}
+
+const isOver = (facts: Facts): boolean => {
+  const { kind, budget } = facts.snapshot.config;
+  return kind === "evaluate" || stepsTaken(facts) >= budget.steps;
+};
+
+/** Of the version that serves: at version 0, every N versions, and at the end; once per version. Null = none is due. */
+export function dueEvaluation(facts: Facts): NextStep | null {
+  const { config, steps, servingVersion: version } = facts.snapshot;
   const { every, samples } = config.evaluation;
-  if (samples === 0 || groupsOf(facts, { purpose: "evaluate", step: version }).length === 0) return false;
+  if (version === null || samples === 0) return null;
   const onBeat = version === 0 || (every > 0 && version % every === 0);
-  if (!onBeat && !over) return false;
-  return !steps.some(({ purpose, step }) => purpose === "evaluate" && step === version);
+  if (!onBeat && !isOver(facts)) return null;
+  if (steps.some(({ purpose, step }) => purpose === "evaluate" && step === version)) return null;
+  const next = { purpose: "evaluate", step: version } as const;
+  return groupsFor(facts, next).length === 0 ? null : next;
 }
 
-export const groupsOf = ({ snapshot }: Facts, { purpose, step }: NextStep): NewGroup[] =>
-  pickInstances(snapshot.config, snapshot.taskSizes, step, purpose);
+/** Instances of a step that is to be created. */
+export function groupsFor(facts: Facts, { purpose, step }: NextStep): NewGroup[] {
+  const { config, taskSizes, groupsDrawn } = facts.snapshot;
+  if (purpose === "evaluate") return pickInstances(config, taskSizes, step, purpose);
+  const { groupsPerStep } = config.algorithm;
+  const wanted = groupsPerStep + config.dispatcher.overSample.groups;
+  const count = facts.maxStaleness > 0 ? Math.min(wanted, openGroupsAllowed(facts)) : wanted;
+  return drawGroups(facts.snapshot, groupsDrawn ?? (step - 1) * groupsPerStep, count);
+}
 
-/** Creates the planned run's next step when it may start. */
+/**
+ * Groups that may be in open train steps together, not counting those set aside: what the updates to come within the staleness
+ * bound can take.
+ */
+export function openGroupsAllowed(facts: Facts): number {
+  const { algorithm, budget } = facts.snapshot.config;
+  const updatesAhead = Math.min(facts.maxStaleness + 1, budget.steps - stepsTaken(facts));
+  return Math.max(0, updatesAhead) * algorithm.groupsPerStep;
+}
+
+/** Rollouts that a train group starts with. */
+export const startedPerGroup = ({ snapshot }: Facts): number =>
+  snapshot.config.algorithm.groupSize + snapshot.config.dispatcher.overSample.rollouts;
+
+/** Creates the planned run's next steps when they may start. */
 export function plannedSteps(facts: Facts): Action[] {
-  if (!facts.modelReady || facts.openSteps.length > 0) return [];
-  const next = nextStep(facts);
-  if (next === null) return [];
-  const { algorithm, evaluation } = facts.snapshot.config;
-  const groupSize = next.purpose === "train" ? algorithm.groupSize : evaluation.samplesPerInstance;
-  return [{ do: "create-step", ...next, source: "planned", batchId: null, groups: groupsOf(facts, next), groupSize }];
+  if (!facts.modelReady || facts.snapshot.draining) return [];
+  const next = facts.maxStaleness > 0 ? stepsBeside(facts) : stepAlone(facts);
+  return next.map((step): Action => {
+    const { samplesPerInstance } = facts.snapshot.config.evaluation;
+    const groupSize = step.purpose === "train" ? startedPerGroup(facts) : samplesPerInstance;
+    return { do: "create-step", ...step, source: "planned", batchId: null, groups: groupsFor(facts, step), groupSize };
+  });
+}
+
+function stepAlone(facts: Facts): NextStep[] {
+  const next = facts.openSteps.length > 0 ? null : nextStep(facts);
+  return next === null ? [] : [next];
+}
+
+/** A train step is made by the update before it; here are the first one, and evaluations, which wait for no step. */
+function stepsBeside(facts: Facts): NextStep[] {
+  const { openSteps } = facts;
+  const updating = openSteps.some(({ state }) => state === "updating");
+  const evaluating = openSteps.some(({ purpose }) => purpose === "evaluate");
+  const evaluation = updating || evaluating ? null : dueEvaluation(facts);
+  const train = openSteps.some(isPlannedTrain) ? null : nextTrainStep(facts);
+  const startable = train !== null && groupsFor(facts, train).length > 0 ? train : null;
+  return [evaluation, startable].filter((step) => step !== null);
 }
 
 /** Creates a step for every batch request that has none. */
 export const drivenSteps = ({ snapshot, modelReady }: Facts): Action[] =>
-  !modelReady
+  !modelReady || snapshot.draining
     ? []
     : snapshot.batchRequests.map(({ batchId, trainerStep, groups, groupSize }) => ({
         do: "create-step",

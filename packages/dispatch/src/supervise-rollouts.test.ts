@@ -32,7 +32,9 @@ describe("a failed stage", () => {
         firstAttempt: 4,
         infrastructureFailures: 0,
       });
-    expect(at(4)).toMatchObject([{ do: "retry", attempt: 4, notBefore: now + backOffMs(1, "rollout-1") }]);
+    expect(at(4)).toMatchObject([
+      { do: "retry", attempt: 4, notBefore: now + backOffMs(1, "rollout-1", "model_server") },
+    ]);
     expect(at(5)).toMatchObject([{ do: "retry", attempt: 5 }]);
     expect(at(6)).toMatchObject([{ do: "settle", outcome: "failed", reason: "gave up after 3 tries: busy" }]);
   });
@@ -41,8 +43,8 @@ describe("a failed stage", () => {
     const at = (attempt: number) =>
       only({ stage: "run", ending: "sandbox_lost", reason: "no space left", attempt, infrastructureFailures: attempt });
     const retry = { do: "retry", rolloutId: "rollout-1", reason: "no space left" };
-    expect(at(1)).toEqual([{ ...retry, attempt: 1, notBefore: now + backOffMs(1, "rollout-1") }]);
-    expect(at(2)).toEqual([{ ...retry, attempt: 2, notBefore: now + backOffMs(2, "rollout-1") }]);
+    expect(at(1)).toEqual([{ ...retry, attempt: 1, notBefore: now + backOffMs(1, "rollout-1", "sandbox_lost") }]);
+    expect(at(2)).toEqual([{ ...retry, attempt: 2, notBefore: now + backOffMs(2, "rollout-1", "sandbox_lost") }]);
     expect(at(3)).toEqual([
       {
         do: "settle",
@@ -98,6 +100,25 @@ describe("back-off", () => {
       expect(Math.max(...waits)).toBeLessThanOrEqual(full);
       expect(new Set(waits).size).toBeGreaterThan(20);
     }
+  });
+});
+
+describe("back-off by what failed", () => {
+  test.each([
+    ["sandbox_lost", 1, 5_000],
+    ["sandbox_lost", 2, 10_000],
+    ["sandbox_lost", 9, 120_000],
+    ["model_server", 1, 10_000],
+    ["model_server", 3, 40_000],
+    ["model_server", 9, 300_000],
+    ["worker_lost", 1, 1_000],
+    ["infrastructure", 9, 60_000],
+    ["verifier_error", 1, 1_000],
+  ] as const)("%s, try %i: at most %i ms, at least half of it", (ending, failures, full) => {
+    const waits = Array.from({ length: 50 }, (_, at) => backOffMs(failures, `rollout-${at}`, ending));
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(full / 2);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(full);
+    expect(backOffMs(failures, "rollout-1", ending)).toBe(waits[1]);
   });
 });
 
@@ -157,8 +178,45 @@ describe("group policy", () => {
     expect(supervise(group, policy(name))).toEqual([]);
   });
 
+  test("what was cut because others were scored first is no loss", () => {
+    const cut = lost({ rolloutId: "cut", outcome: "cancelled", ending: "not_needed" });
+    expect(supervise([cut, scored(), buildRollout({ rolloutId: "open" })], policy("drop-group"))).toEqual([]);
+  });
+
+  test("drop-group bears as many losses as rollouts were started in excess", () => {
+    const config = buildConfig({
+      algorithm: { groupPolicy: "drop-group" },
+      dispatcher: { overSample: { rollouts: 1 } },
+    });
+    expect(supervise(group, { config })).toEqual([]);
+    const twice = [...group, lost({ rolloutId: "lost-2" })];
+    expect(supervise(twice, { config })).toMatchObject([{ do: "settle", rolloutId: "open", ending: "cancelled" }]);
+  });
+
   test("drop-group does not touch evaluations", () => {
     const steps = [buildStep({ purpose: "evaluate" })];
     expect(supervise(group, { ...policy("drop-group"), steps })).toEqual([]);
+  });
+});
+
+describe("a group that has what it needs", () => {
+  const enough = [scored({ rolloutId: "a" }), scored({ rolloutId: "b" })];
+  const open = buildRollout({ rolloutId: "open", stage: "run", state: "active", leaseUntil: now + 5 });
+
+  test("has the rest of it cut", () => {
+    expect(supervise([...enough, open])).toMatchObject([
+      { do: "settle", rolloutId: "open", outcome: "cancelled", ending: "not_needed" },
+    ]);
+  });
+
+  test("not in an evaluation, nor in a batch of an outside trainer: there every rollout counts", () => {
+    for (const over of [{ purpose: "evaluate" }, { source: "driven" }] as const) {
+      expect(supervise([...enough, open], { steps: [buildStep(over)] })).toEqual([]);
+    }
+  });
+
+  test("what an update began without is cut", () => {
+    const steps = [buildStep({ state: "updating" })];
+    expect(supervise([open], { steps })).toMatchObject([{ do: "settle", rolloutId: "open", ending: "not_needed" }]);
   });
 });

@@ -1,37 +1,44 @@
-/** Rollouts that need the planner: a failed stage, a lost worker, a stage past its deadline, a group that is given up. */
+/**
+ * Rollouts that need the planner: a failed stage, a lost worker, a stage past its deadline, a group that is given up or has all
+ * that it needs.
+ */
 import { endingRule } from "@rolldeck/contracts/endings";
 import { maxDeliveries } from "@rolldeck/contracts/jobs";
 import type { Action, RolloutSnapshot } from "@rolldeck/contracts/plan";
-import { type Facts, isPast, isScored } from "./facts.ts";
+import { type Facts, isPast, isPlannedTrain } from "./facts.ts";
 import { afterFailure } from "./failed-rollout.ts";
+import { isSetAside } from "./group-accounting.ts";
 import { deadlineGraceMs } from "./limits.ts";
 
-export function superviseRollouts(facts: Facts): Action[] {
-  const dropped = droppedGroups(facts);
+/** @param gone groups that the same plan sets aside, their rollouts with them */
+export function superviseRollouts(facts: Facts, gone: ReadonlySet<string> = new Set()): Action[] {
   return facts.unsettled.flatMap((rollout) => {
-    if (dropped.has(rollout.groupId)) return [cancel(rollout, "its group was dropped: a sibling could not be scored")];
-    const action = rollout.state === "waiting" ? afterStage(facts, rollout) : watch(facts, rollout);
+    if (gone.has(rollout.groupId)) return [];
+    const action = afterGroup(facts, rollout) ?? afterItself(facts, rollout);
     return action === null ? [] : [action];
   });
 }
 
-export const cancel = ({ rolloutId, attempt }: RolloutSnapshot, reason: string): Action => ({
-  do: "settle",
-  rolloutId,
-  attempt,
-  outcome: "cancelled",
-  ending: "cancelled",
-  reason,
-});
+export const cancel = (
+  { rolloutId, attempt }: RolloutSnapshot,
+  reason: string,
+  ending: "cancelled" | "not_needed" = "cancelled",
+): Action => ({ do: "settle", rolloutId, attempt, outcome: "cancelled", ending, reason });
 
-/** Groups that policy `drop-group` gives up: what is left of them would be sampled for nothing. */
-function droppedGroups(facts: Facts): ReadonlySet<string> {
-  if (facts.snapshot.config.algorithm.groupPolicy !== "drop-group") return new Set();
-  const lost = facts.snapshot.rollouts.filter(
-    (rollout) => rollout.state === "settled" && !isScored(rollout) && facts.stepOf(rollout)?.purpose === "train",
-  );
-  return new Set(lost.map(({ groupId }) => groupId));
+/** What is left of a group that is given up, or that has what it needs, would be sampled for nothing. */
+function afterGroup(facts: Facts, rollout: RolloutSnapshot): Action | null {
+  const step = facts.stepOf(rollout);
+  const group = facts.groupOf(rollout);
+  if (step === undefined || group === undefined) return null;
+  if (group.dropped) return cancel(rollout, "its group was dropped: a sibling could not be scored");
+  if (!isPlannedTrain(step)) return null;
+  if (isSetAside(group)) return cancel(rollout, "its group was set aside");
+  if (group.complete) return cancel(rollout, "its group has as many scored rollouts as it needs", "not_needed");
+  return step.state === "updating" ? cancel(rollout, "its step's update began without it", "not_needed") : null;
 }
+
+const afterItself = (facts: Facts, rollout: RolloutSnapshot): Action | null =>
+  rollout.state === "waiting" ? afterStage(facts, rollout) : watch(facts, rollout);
 
 /** A waiting rollout whose last stage failed. */
 function afterStage(facts: Facts, rollout: RolloutSnapshot): Action | null {

@@ -5,22 +5,12 @@
 import { strict as assert } from "node:assert";
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import { hasEdge, rolloutEdges, runEdges, stepEdges } from "@rolldeck/contracts/lifecycle";
-import type { Action, ResourceCounts } from "@rolldeck/contracts/plan";
-import { isScored } from "../src/facts.ts";
-import type { RolloutRow, RunRow, StepRow } from "./world-rows.ts";
+import type { Action } from "@rolldeck/contracts/plan";
+import { type ApplyContext, stepNamed } from "./apply-context.ts";
+import { addGroups, beginUpdate, createStep, setGroupAside } from "./apply-to-steps.ts";
+import { settle } from "./settle.ts";
+import type { RolloutRow } from "./world-rows.ts";
 import { heldBy, usedOf } from "./world-rows.ts";
-
-export interface ApplyContext {
-  readonly now: number;
-  readonly run: RunRow;
-  readonly runs: readonly RunRow[];
-  readonly pools: ResourceCounts;
-  readonly grants: ResourceCounts;
-  /** Jobs that the action enqueues. */
-  deliverStage(rollout: RolloutRow): void;
-  deliverPrepare(): void;
-  deliverUpdate(step: StepRow): void;
-}
 
 export function applyAction(context: ApplyContext, action: Action): void {
   const { run, now } = context;
@@ -41,7 +31,7 @@ export function applyAction(context: ApplyContext, action: Action): void {
       createStep(context, action);
       return;
     case "begin-update":
-      beginUpdate(context, stepNamed(run, action.stepId));
+      beginUpdate(context, action);
       return;
     case "redeliver-update": {
       const step = stepNamed(run, action.stepId);
@@ -64,9 +54,14 @@ export function applyAction(context: ApplyContext, action: Action): void {
       run.notes.push(action.message);
       return;
     case "add-groups":
+      addGroups(context, action);
+      return;
     case "set-aside":
+      setGroupAside(context, action);
+      return;
     case "set-run-limit":
-      assert.fail(`this world has no ${action.do} yet`);
+      assert.equal(run.runLimit?.limit ?? null, action.from);
+      run.runLimit = action.to === null ? null : { limit: action.to, since: now };
       return;
     default:
       moveRollout(context, action);
@@ -104,6 +99,7 @@ function moveRollout(
         deliveries: 0,
         leases: [],
         runEnding: null,
+        firstVersion: null,
       });
       backToLine(rollout, now, action.notBefore);
       return;
@@ -113,7 +109,7 @@ function moveRollout(
       backToLine(rollout, now, action.notBefore);
       return;
     case "settle":
-      settle(rollout, action.outcome, null);
+      settle(rollout, { outcome: action.outcome, reward: null, at: now });
       rollout.ending = action.ending;
   }
 }
@@ -124,16 +120,16 @@ function backToLine(rollout: RolloutRow, now: number, notBefore: number): void {
   Object.assign(rollout, { leaseUntil: null, alive: false, stageStartedAt: null });
 }
 
-export function settle(rollout: RolloutRow, outcome: RolloutRow["outcome"], reward: number | null): void {
-  Object.assign(rollout, { state: "settled", outcome, reward, leases: [], leaseUntil: null, alive: false });
-  rollout.settledTimes += 1;
-}
-
 function admit(context: ApplyContext, rollout: RolloutRow, action: Extract<Action, { do: "admit" }>): void {
   const { run, pools, grants, now } = context;
   assert.equal(rollout.state, "waiting");
   assert.equal(run.status, "running");
   assert.equal(rollout.stage, action.stage);
+  const step = stepNamed(run, rollout.stepId);
+  assert.equal(step.state, "gathering");
+  const group = run.groups.find(({ groupId }) => groupId === rollout.groupId);
+  assert.ok(!rollout.held && !group?.held, "what is held is not admitted");
+  assert.ok(group?.setAside === null, "its group counts");
   for (const { resource, until } of action.leases) {
     assert.ok(!rollout.leases.some((lease) => lease.resource === resource), `holds ${resource} already`);
     assert.ok(usedOf(context.runs)[resource] < pools[resource], `pool ${resource} is full`);
@@ -143,80 +139,4 @@ function admit(context: ApplyContext, rollout: RolloutRow, action: Extract<Actio
   rollout.state = "queued";
   rollout.leaseUntil = now + leaseMs;
   context.deliverStage(rollout);
-}
-
-function createStep({ run, now }: ApplyContext, action: Extract<Action, { do: "create-step" }>): void {
-  const twin = run.steps.some(({ purpose, step }) => purpose === action.purpose && step === action.step);
-  assert.ok(!twin, `${action.purpose} step ${action.step} is there already`);
-  const open = run.steps.some(({ state }) => state === "gathering" || state === "updating");
-  assert.ok(action.source === "driven" || !open, "a planned step starts alone");
-  assert.ok(action.groups.length > 0 && action.groupSize > 0);
-  assert.ok(
-    action.groups.every(({ split }) => split === action.purpose),
-    "splits never mix",
-  );
-  const { purpose, step, source } = action;
-  const stepId = `${run.runId}-${purpose}-${step}`;
-  const fresh = { updateLeaseUntil: null, updateFailures: 0, claim: 0, alive: false, trained: false } as const;
-  run.steps.push({ stepId, purpose, step, source, state: "gathering", createdAt: now, ...fresh });
-  for (const [position, { taskSet }] of action.groups.entries()) {
-    for (let sample = 0; sample < action.groupSize; sample++) {
-      run.rollouts.push(newRollout(stepId, `${stepId}-${position}`, { taskSet, sample, purpose, readyAt: now }));
-    }
-  }
-  run.batchRequests = run.batchRequests.filter(({ batchId }) => batchId !== action.batchId);
-}
-
-const newRollout = (
-  stepId: string,
-  groupId: string,
-  own: Pick<RolloutRow, "taskSet" | "sample" | "purpose" | "readyAt">,
-): RolloutRow => ({
-  ...own,
-  rolloutId: `${groupId}-${own.sample}`,
-  stepId,
-  groupId,
-  attempt: 1,
-  stage: "init",
-  state: "waiting",
-  claim: 0,
-  deliveries: 0,
-  leaseUntil: null,
-  notBefore: null,
-  stageStartedAt: null,
-  ending: null,
-  reason: null,
-  outcome: null,
-  reward: null,
-  infrastructureFailures: 0,
-  evaluateFailures: 0,
-  leases: [],
-  alive: false,
-  runEnding: null,
-  settledTimes: 0,
-});
-
-function beginUpdate(context: ApplyContext, step: StepRow): void {
-  const { run, now } = context;
-  assert.equal(step.state, "gathering");
-  assert.equal(step.purpose, "train");
-  assert.equal(step.source, "planned");
-  const rollouts = run.rollouts.filter(({ stepId }) => stepId === step.stepId);
-  assert.ok(
-    rollouts.every(({ state }) => state === "settled"),
-    "every rollout is settled before the update",
-  );
-  assert.ok(
-    rollouts.some((rollout) => isScored({ ...rollout, holds: [] })),
-    "an update has a scored rollout",
-  );
-  step.state = "updating";
-  step.updateLeaseUntil = now + leaseMs;
-  context.deliverUpdate(step);
-}
-
-function stepNamed(run: RunRow, stepId: string): StepRow {
-  const step = run.steps.find((row) => row.stepId === stepId);
-  assert.ok(step, `step ${stepId} exists`);
-  return step;
 }

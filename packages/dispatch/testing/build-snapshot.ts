@@ -1,5 +1,11 @@
 /** Snapshots for tests: a plain running train run, and rollouts and steps with every field overridable. */
-import type { ResourceCounts, RolloutSnapshot, RunSnapshot, StepSnapshot } from "@rolldeck/contracts/plan";
+import type {
+  GroupSnapshot,
+  ResourceCounts,
+  RolloutSnapshot,
+  RunSnapshot,
+  StepSnapshot,
+} from "@rolldeck/contracts/plan";
 import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
 
 export const counts = (each: number): ResourceCounts => ({
@@ -90,3 +96,14 @@ export const scored = (over: Partial<RolloutSnapshot> = {}): RolloutSnapshot =>
 
 export const lost = (over: Partial<RolloutSnapshot> = {}): RolloutSnapshot =>
   buildRollout({ stage: "run", state: "settled", outcome: "failed", ending: "sandbox_lost", ...over });
+
+export const buildGroup = (over: Partial<GroupSnapshot> = {}): GroupSnapshot => ({
+  groupId: "group-1",
+  stepId: "step-1",
+  instance: { taskSet: 0, split: "train", instanceIndex: 7 },
+  setAside: null,
+  replaces: null,
+  expectedMs: null,
+  held: false,
+  ...over,
+});

@@ -4,8 +4,8 @@
  */
 import type { Ending } from "@rolldeck/contracts/endings";
 import { endedRunStatuses, type Stage } from "@rolldeck/contracts/lifecycle";
-import { settle } from "./apply-action.ts";
 import type { Clock } from "./clock.ts";
+import { settle } from "./settle.ts";
 import type { RolloutRow, RunRow, StepRow } from "./world-rows.ts";
 
 /** Probabilities per job; all zero = a calm world. */
@@ -57,6 +57,8 @@ export class Workers {
     rollout.deliveries += 1;
     rollout.state = "active";
     rollout.alive = true;
+    if (stage === "init" && rollout.stageStartedAt === null) run.starts.push(this.#clock.now);
+    if (stage === "run") rollout.firstVersion ??= run.servingVersion;
     rollout.stageStartedAt ??= this.#clock.now;
     this.#act(run, rollout, attempt, rollout.claim);
   }
@@ -103,7 +105,7 @@ export class Workers {
   #succeed(run: RunRow, rollout: RolloutRow): void {
     leave(rollout, rollout.stage);
     if (rollout.stage === "evaluate") {
-      settle(rollout, "completed", this.#clock.between(0, 1));
+      settle(rollout, { outcome: "completed", reward: this.#clock.between(0, 1), at: this.#clock.now });
       return;
     }
     if (rollout.stage === "run") {

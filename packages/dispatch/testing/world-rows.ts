@@ -3,6 +3,7 @@ import type { Ending } from "@rolldeck/contracts/endings";
 import type { Stage } from "@rolldeck/contracts/lifecycle";
 import type {
   BatchRequestSnapshot,
+  GroupSnapshot,
   Resource,
   RolloutSnapshot,
   RunSnapshot,
@@ -29,10 +30,22 @@ export type RolloutRow = Mutable<Omit<RolloutSnapshot, "holds">> & {
   /** Attempts as planned, from 1. */
   readonly purpose: "train" | "evaluate";
 };
-export type StepRow = Mutable<StepSnapshot> & { claim: number; alive: boolean; trained: boolean };
-export type RunRow = Mutable<Omit<RunSnapshot, "steps" | "rollouts" | "held" | "now" | "batchRequests">> & {
+export type StepRow = Mutable<StepSnapshot> & {
+  claim: number;
+  alive: boolean;
+  trained: boolean;
+  /** Versions its oldest group lay behind when it was updated. */
+  staleness: number;
+};
+export type GroupRow = Mutable<GroupSnapshot>;
+type Kept = "steps" | "rollouts" | "held" | "now" | "batchRequests" | "groups" | "recentStarts" | "groupsDrawn";
+export type RunRow = Mutable<Omit<RunSnapshot, Kept>> & {
   steps: StepRow[];
   rollouts: RolloutRow[];
+  groups: GroupRow[];
+  groupsDrawn: number;
+  /** When rollouts entered init, ever. */
+  starts: number[];
   batchRequests: BatchRequestSnapshot[];
   prepareClaim: number;
   prepareAlive: boolean;
@@ -62,6 +75,12 @@ export const newRun = (
   sampledTokens: 0,
   steps: [],
   rollouts: [],
+  groups: [],
+  groupsDrawn: 0,
+  starts: [],
+  draining: false,
+  runLimit: null,
+  engine: null,
   batchRequests: [],
   trainerLeaseUntil: null,
   prepareClaim: 0,
@@ -74,6 +93,7 @@ export const newRun = (
 
 /** Time to the end of a lease that was renewed a while ago. */
 const renewedMs = 10_000;
+const minuteMs = 60_000;
 
 export function snapshotOf(run: RunRow, now: number): RunSnapshot {
   const open = new Set(
@@ -95,7 +115,13 @@ export function snapshotOf(run: RunRow, now: number): RunSnapshot {
     taskSizes: run.taskSizes,
     taskSandboxes: run.taskSandboxes,
     gradedInPlace: run.gradedInPlace,
-    steps: newestSteps(run.steps).map(({ claim: _claim, alive, trained: _trained, ...step }) => ({
+    groups: run.groups.filter(({ stepId }) => open.has(stepId)).map((group) => ({ ...group })),
+    groupsDrawn: run.groupsDrawn,
+    recentStarts: run.starts.filter((at) => at > now - minuteMs),
+    draining: run.draining ?? false,
+    runLimit: run.runLimit ?? null,
+    engine: run.engine ?? null,
+    steps: newestSteps(run.steps).map(({ claim: _claim, alive, trained: _trained, staleness: _age, ...step }) => ({
       ...step,
       updateLeaseUntil: lease(alive, step.updateLeaseUntil),
     })),

@@ -3,12 +3,14 @@
  * (whenever a row changed or a timer is due) and checks on every plan what must always hold.
  */
 import { strict as assert } from "node:assert";
-import { endedRunStatuses, hasEdge, type RunStatus, runEdges, stages } from "@rolldeck/contracts/lifecycle";
+import { endedRunStatuses, hasEdge, type RunStatus, runEdges } from "@rolldeck/contracts/lifecycle";
 import { type Action, type Demand, type ResourceCounts, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { plan } from "../src/plan.ts";
 import { share } from "../src/share.ts";
 import { applyAction } from "./apply-action.ts";
+import { counts } from "./build-snapshot.ts";
+import { checkReserve, checkRun } from "./check-run.ts";
 import { Clock } from "./clock.ts";
 import { coarseWishes, exactWishes } from "./wishes.ts";
 import { type Chaos, calm, Workers } from "./workers.ts";
@@ -65,6 +67,18 @@ export class World {
     return true;
   }
 
+  /** A person cancels the `nth` group that counts to a step that gathers. */
+  cancelGroup(run: RunRow, nth: number): void {
+    const open = new Set(run.steps.filter(({ state }) => state === "gathering").map(({ stepId }) => stepId));
+    const groups = run.groups.filter(({ stepId, setAside }) => open.has(stepId) && setAside === null);
+    const group = groups[nth % Math.max(1, groups.length)];
+    if (group === undefined) return;
+    const { groupId, stepId } = group;
+    const action: Action = { do: "set-aside", groupId, stepId, as: "cancelled", reason: "a person cancelled it" };
+    this.#apply(run, counts(0), action);
+    this.wake(run);
+  }
+
   /** The backend goes down and comes back as another boot. */
   loseBackend(run: RunRow, awayMs: number): void {
     run.backendBootId = null;
@@ -118,7 +132,8 @@ export class World {
     run.dirty = planned.actions.some((action) => action.do !== "note");
     run.wakeAt = planned.wakeAt;
     this.#checkRepeats(run, grants, planned.actions);
-    this.#checkPools(run);
+    this.#checkPools();
+    checkRun(run, this.clock.now);
   }
 
   #apply(run: RunRow, grants: ResourceCounts, action: Action): void {
@@ -149,22 +164,12 @@ export class World {
     assert.ok(repeated.length === 0, `a plan repeats what the last one did: ${repeated}`);
   }
 
-  #checkPools(run: RunRow): void {
+  #checkPools(): void {
     const used = usedOf(this.runs);
     for (const resource of resources)
       assert.ok(used[resource] <= this.#pools[resource], `pool ${resource} over its size`);
-    const { name, bounds } = run.config.dispatcher;
-    if (name === "batch") return;
-    const live = run.rollouts.filter(({ state }) => state === "queued" || state === "active");
-    for (const stage of stages) {
-      const inStage = live.filter((rollout) => rollout.stage === stage).length;
-      assert.ok(inStage <= bounds[stage], `${inStage} rollouts in ${stage}, ${bounds[stage]} allowed`);
-    }
-    const agents = run.rollouts.filter(
-      ({ stage, leases }) => stage !== "evaluate" && leases.some(({ resource }) => resource === "sandbox"),
-    );
-    assert.ok(agents.length <= bounds.run, `${agents.length} agents' sandboxes, ${bounds.run} allowed`);
-    if (name === "bounded") assert.ok(heldBy(run).runSlot <= bounds.run, "more run slots than the bound");
+    const [only, ...others] = this.runs;
+    if (only && others.length === 0) checkReserve(only, this.#pools.sandbox);
   }
 
   /** Shares the pools anew; runs whose grant rose are woken, as the reconciler does. */
@@ -191,7 +196,8 @@ export class World {
         const held = heldBy(run)[resource];
         return {
           runId: run.runId,
-          weight: 1,
+          weight: run.config.dispatcher.weight,
+          priority: run.config.dispatcher.priority,
           held,
           wanted: held + (wish?.more ?? 0),
           waitingSince: wish?.since ?? null,

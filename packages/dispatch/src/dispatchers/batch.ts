@@ -3,7 +3,7 @@ import { type Dispatcher, sandboxLease } from "../dispatcher.ts";
 
 export const batch: Dispatcher = {
   description: "Starts every rollout of the step at once; only the pools limit how many run.",
-  mayAdmit: () => true,
+  bar: () => null,
   leases(stage, needsSandbox) {
     if (stage === "init") return [{ resource: "initSlot", until: "init" }, ...sandboxLease(needsSandbox, "run")];
     if (stage === "run") return [{ resource: "runSlot", until: "run" }];

@@ -4,13 +4,13 @@
  * at most.
  */
 import { stages } from "@rolldeck/contracts/lifecycle";
-import { type Dispatcher, type Load, sandboxLease } from "../dispatcher.ts";
+import { bound, type Dispatcher, type Load, sandboxLease, stageIsFull } from "../dispatcher.ts";
 
 export const bounded: Dispatcher = {
   description: "Keeps at most bounds.run rollouts under way; a slot is held from init until the reward.",
-  mayAdmit(stage, _needsSandbox, load, bounds) {
-    if (load.inFlight[stage] >= bounds[stage]) return false;
-    return stage !== "init" || started(load) < bounds.run;
+  bar(stage, load, bounds) {
+    if (stage !== "init" || started(load) < bounds.run) return stageIsFull(stage, load, bounds);
+    return bound(`${started(load)} rollouts are under way, the bound of run`);
   },
   leases(stage, needsSandbox) {
     const sandbox = sandboxLease(needsSandbox, "evaluate");

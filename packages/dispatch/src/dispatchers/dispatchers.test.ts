@@ -103,12 +103,15 @@ describe("pipeline", () => {
     expect(admitted("pipeline", line)).toEqual([]);
   });
 
-  test("agents' sandboxes never outnumber what run can take", () => {
+  test("prepared rollouts keep their sandboxes beside those that run: pool and reserve alone bound them", () => {
     const line = rollouts(
       [9, { stage: "init", state: "waiting" }],
-      [3, { stage: "run", state: "active", holds: ["runSlot", "sandbox"] }],
+      [4, { stage: "run", state: "active", holds: ["runSlot", "sandbox"] }],
     );
-    expect(stagesOf(admitted("pipeline", line, { sandbox: "image" }))).toEqual(["init"]);
+    expect(stagesOf(admitted("pipeline", line, { sandbox: "image" }))).toEqual(["init", "init"]);
+    // A quarter of the bounds is evaluate's: of seven sandboxes one is left to it, of six one as well.
+    expect(stagesOf(admitted("pipeline", line, { sandbox: "image", grants: pool({ sandbox: 7 }) }))).toHaveLength(2);
+    expect(stagesOf(admitted("pipeline", line, { sandbox: "image", grants: pool({ sandbox: 6 }) }))).toHaveLength(1);
     expect(stagesOf(admitted("pipeline", line, { sandbox: "none" }))).toEqual(["init", "init"]);
   });
 

@@ -1,16 +1,16 @@
 /**
- * Three stages with bounds of their own and back-pressure between them. Init runs ahead of run by at most its own bound, and
- * agents' sandboxes, which live from init until run ends, never outnumber what the run stage can take.
+ * Three stages with bounds of their own and back-pressure between them: init runs ahead of run by at most its own bound, what
+ * it is at included. Sandboxes are bounded by their pool alone, less what the planner keeps for grading.
  */
-import { type Dispatcher, sandboxLease } from "../dispatcher.ts";
+import { bound, type Dispatcher, sandboxLease, stageIsFull } from "../dispatcher.ts";
 
 export const pipeline: Dispatcher = {
   description:
-    "Overlaps init, run and evaluate, each within its bound; init never runs further ahead than run can take.",
-  mayAdmit(stage, needsSandbox, load, bounds) {
-    if (stage !== "init") return load.inFlight[stage] < bounds[stage];
+    "Overlaps init, run and evaluate, each within its bound; init never runs further ahead than its own bound.",
+  bar(stage, load, bounds) {
     const prepared = load.inFlight.init + load.waiting.run;
-    return prepared < bounds.init && (!needsSandbox || load.agentSandboxes < bounds.run);
+    if (stage !== "init" || prepared < bounds.init) return stageIsFull(stage, load, bounds);
+    return bound(`${prepared} rollouts are prepared or about to be and not taken by run yet, the bound of init`);
   },
   leases(stage, needsSandbox) {
     if (stage === "init") return [{ resource: "initSlot", until: "init" }, ...sandboxLease(needsSandbox, "run")];
