@@ -1,0 +1,310 @@
+/** Whatever the workload, policy and pools: a simulation keeps the books, the bounds and the laws of queues. */
+import { strict as assert } from "node:assert";
+import { resources } from "@rolldeck/contracts/plan";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { buildConfig, counts } from "../../testing/build-snapshot.ts";
+import { dispatcherNames } from "../registry.ts";
+import { uniform } from "./normal.ts";
+import type { RolloutKey, RolloutWork } from "./rollout-work.ts";
+import { simulate } from "./simulate.ts";
+import type { Simulation } from "./simulation.ts";
+import type { SimulationInput } from "./simulation-input.ts";
+import { peakOf } from "./step-function.ts";
+
+const timeoutMs = 120_000;
+
+/** Between 1 and 100 s each, by the rollout alone. */
+const someWork =
+  (seed: number) =>
+  ({ instance, visit, sample, attempt }: RolloutKey): RolloutWork => {
+    const ms = (stage: string) =>
+      Math.round(1_000 + 99_000 * uniform(seed, stage, instance.instanceIndex, visit, sample, attempt));
+    return { initMs: ms("init"), runMs: ms("run"), evaluateMs: ms("evaluate") };
+  };
+
+const upTo = (max: number) => fc.integer({ min: 1, max });
+const someInput: fc.Arbitrary<SimulationInput> = fc
+  .record({
+    name: fc.constantFrom(...dispatcherNames),
+    bounds: fc.record({ init: upTo(6), run: upTo(8), evaluate: upTo(6) }),
+    groupsPerStep: upTo(4),
+    groupSize: upTo(4),
+    steps: upTo(3),
+    samples: fc.integer({ min: 0, max: 2 }),
+    pools: fc.record({ sandbox: upTo(9), initSlot: upTo(9), runSlot: upTo(9), gradeSlot: upTo(9), gpu: upTo(9) }),
+    sandbox: fc.constantFrom("none" as const, "image" as const),
+    inPlace: fc.boolean(),
+    failures: fc.record({
+      init: fc.double({ min: 0, max: 0.3, noNaN: true }),
+      run: fc.constant(0.1),
+      evaluate: fc.constant(0.1),
+    }),
+    fails: fc.boolean(),
+    overhead: fc.integer({ min: 0, max: 400 }),
+    msPerStep: fc.integer({ min: 0, max: 200_000 }),
+    seed: fc.nat(),
+  })
+  .map((it) => ({
+    config: buildConfig({
+      dispatcher: { name: it.name, bounds: it.bounds },
+      algorithm: { groupsPerStep: it.groupsPerStep, groupSize: it.groupSize },
+      evaluation: { samples: it.samples, every: 1 },
+      budget: { steps: it.steps },
+    }),
+    pools: it.pools,
+    work: someWork(it.seed),
+    taskSizes: [{ train: null, evaluate: 2 }],
+    taskSandboxes: [it.sandbox],
+    gradedInPlace: [it.inPlace],
+    overheads: {
+      wakeMs: it.overhead,
+      planMs: it.overhead,
+      roundMs: it.overhead,
+      deliveryMs: it.overhead,
+      claimMs: it.overhead,
+      stageEndMs: it.overhead,
+    },
+    trainer: { msPerStep: it.msPerStep },
+    ...(it.fails ? { failures: it.failures } : {}),
+    seed: it.seed,
+  }));
+
+/** Work of the rollouts' last attempts by stage, and the longest rollout. */
+function workOf(input: SimulationInput, { spans }: Simulation) {
+  const total = { init: 0, run: 0, evaluate: 0 };
+  const byRollout = new Map<string, number>();
+  for (const { stage, startedAt, endedAt, rolloutId } of spans) {
+    const ms = (endedAt ?? 0) - (startedAt ?? 0);
+    total[stage] += ms;
+    byRollout.set(rolloutId, (byRollout.get(rolloutId) ?? 0) + ms);
+  }
+  const { bounds } = input.config.dispatcher;
+  const { pools } = input;
+  const limits = {
+    init: Math.min(bounds.init, pools.initSlot),
+    run: Math.min(bounds.run, pools.runSlot),
+    evaluate: Math.min(bounds.evaluate, pools.gradeSlot),
+  };
+  return { total, limits, longestMs: Math.max(...byRollout.values()) };
+}
+
+test(
+  "every rollout ends once, in the order of its stages, and every run does all of its steps",
+  () => {
+    fc.assert(
+      fc.property(someInput, (input) => {
+        const simulation = simulate(input);
+        const { steps, spans, outcomes, staleness, status } = simulation;
+        assert.ok(["completed", "failed"].includes(status));
+        const rollouts = new Set(spans.map(({ rolloutId }) => rolloutId));
+        assert.equal(outcomes.completed + outcomes.failed + outcomes.cancelled, rollouts.size);
+        for (const { readyAt, startedAt, endedAt } of spans) {
+          assert.ok(readyAt <= (startedAt ?? readyAt) && (startedAt ?? 0) <= (endedAt ?? startedAt ?? 0));
+          assert.ok((endedAt ?? 0) <= simulation.makespanMs);
+        }
+        assert.ok(
+          staleness.slice(1).every((groups) => groups === 0),
+          "synchronous",
+        );
+        if (input.failures !== undefined) return;
+        assert.equal(status, "completed");
+        assert.equal(outcomes.completed, rollouts.size);
+        assert.equal(spans.length, rollouts.size * 3);
+        const trained = steps.filter(({ purpose }) => purpose === "train");
+        assert.equal(trained.length, input.config.budget.steps);
+        assert.equal(staleness[0], trained.length * input.config.algorithm.groupsPerStep);
+      }),
+      { numRuns: 150 },
+    );
+  },
+  timeoutMs,
+);
+
+test(
+  "no pool is ever above its size, and every lease comes back",
+  () => {
+    fc.assert(
+      fc.property(someInput, (input) => {
+        const { use, busy, spans, waits } = simulate(input);
+        for (const resource of resources) {
+          assert.ok(peakOf(use[resource]) <= input.pools[resource], resource);
+          assert.equal(use[resource].value.at(-1) ?? 0, 0, `${resource} is left over`);
+          assert.ok(busy[resource] >= 0 && busy[resource] <= 1);
+        }
+        assert.ok(Object.values(waits).every((ms) => ms >= 0));
+        // What they waited is booked, each millisecond under one cause.
+        const waited = spans.reduce((sum, { readyAt, startedAt }) => sum + (startedAt ?? readyAt) - readyAt, 0);
+        if (input.failures !== undefined) return;
+        const booked = Object.values(waits).reduce((sum, ms) => sum + ms, 0);
+        const { deliveryMs, claimMs } = input.overheads ?? { deliveryMs: 0, claimMs: 0 };
+        assert.ok(Math.abs(booked + spans.length * (deliveryMs + claimMs) - waited) < 1, `${booked} of ${waited}`);
+      }),
+      { numRuns: 100 },
+    );
+  },
+  timeoutMs,
+);
+
+test(
+  "no policy beats the busiest stage, nor the longest rollout; `bounded` not all the work over its slots",
+  () => {
+    fc.assert(
+      fc.property(someInput, (input) => {
+        const simulation = simulate({ ...input, overheads: undefined, failures: undefined });
+        const { total, limits, longestMs } = workOf(input, simulation);
+        const within = (least: number, what: string) =>
+          assert.ok(simulation.makespanMs >= least - 1, `${simulation.makespanMs} < ${least}: ${what}`);
+        within(longestMs, "the longest rollout");
+        const { pools, config } = input;
+        const isBatch = config.dispatcher.name === "batch";
+        within(total.init / (isBatch ? pools.initSlot : limits.init), "init");
+        within(total.run / (isBatch ? pools.runSlot : limits.run), "run");
+        within(total.evaluate / (isBatch ? pools.gradeSlot : limits.evaluate), "evaluate");
+        if (config.dispatcher.name !== "bounded") return;
+        within((total.init + total.run + total.evaluate) / limits.run, "all of it");
+      }),
+      { numRuns: 100 },
+    );
+  },
+  timeoutMs,
+);
+
+test(
+  "is the same every time, and an engine that costs nothing is not slower than one that does",
+  () => {
+    fc.assert(
+      fc.property(someInput, (input) => {
+        const slow = simulate(input);
+        assert.deepEqual(simulate(input), slow);
+        const ideal = simulate({ ...input, overheads: undefined });
+        if (input.failures !== undefined) return;
+        // Another order of admissions may cost as much as one rollout more at the tail of every step.
+        const { longestMs } = workOf(input, ideal);
+        assert.ok(ideal.makespanMs <= slow.makespanMs + longestMs * ideal.steps.length);
+      }),
+      { numRuns: 60 },
+    );
+  },
+  timeoutMs,
+);
+
+test(
+  "more of everything is not slower, but for the luck of the order at each step's tail",
+  () => {
+    fc.assert(
+      fc.property(someInput, upTo(8), (input, more) => {
+        const { bounds } = input.config.dispatcher;
+        const plain = { ...input, failures: undefined, overheads: undefined };
+        const less = simulate(plain);
+        const dispatcher = {
+          ...input.config.dispatcher,
+          bounds: { init: bounds.init + more, run: bounds.run + more, evaluate: bounds.evaluate + more },
+        };
+        const pools = { ...counts(0) };
+        for (const resource of resources) Object.assign(pools, { [resource]: input.pools[resource] + more });
+        const with_ = simulate({ ...plain, pools, config: { ...input.config, dispatcher } });
+        const { longestMs } = workOf(plain, less);
+        assert.ok(with_.makespanMs <= less.makespanMs + longestMs * less.steps.length);
+      }),
+      { numRuns: 60 },
+    );
+  },
+  timeoutMs,
+);
+
+/** One group of so many rollouts, all of the same work. */
+const alike = (rollouts: number, work: RolloutWork, over: Partial<SimulationInput> = {}): SimulationInput => ({
+  config: buildConfig({
+    dispatcher: { name: "batch" },
+    algorithm: { groupsPerStep: 1, groupSize: rollouts },
+    budget: { steps: 1 },
+  }),
+  pools: counts(100),
+  work: () => work,
+  taskSizes: [{ train: null, evaluate: null }],
+  taskSandboxes: ["none"],
+  ...over,
+});
+
+describe("the GPU", () => {
+  const gpu = { requestTokensPerSecond: 50, peakTokensPerSecond: 400, halfAt: 8 };
+  const work = { initMs: 0, runMs: 3_000, evaluateMs: 0, sampling: { tokens: 1_000, turns: 4 } };
+
+  test("gives one rollout what one request gets", () => {
+    const { makespanMs, waits } = simulate(alike(1, work, { gpu: { ...gpu, halfAt: 1 } }));
+    expect(makespanMs).toBeCloseTo(20_000 + 3_000, 3);
+    expect(waits.gpu).toBeCloseTo(0, 3);
+  });
+
+  test("gives many what it has, evenly", () => {
+    const rollouts = 24;
+    const { makespanMs, waits, active } = simulate(alike(rollouts, work, { gpu }));
+    // 400·24/(24 + 8) = 300 tokens/s for all of them.
+    expect(makespanMs).toBeCloseTo((rollouts * 1_000 * 1_000) / 300 + 3_000, 3);
+    expect(waits.gpu).toBeCloseTo(rollouts * (80_000 - 20_000), 0);
+    expect(peakOf(active.sampling)).toBe(rollouts);
+  });
+
+  test("is faster with replicas, up to what one request gets", () => {
+    const time = (replicas: number) => simulate(alike(24, work, { gpu: { ...gpu, replicas } })).makespanMs;
+    expect(time(2)).toBeLessThan(time(1));
+    expect(time(4)).toBeLessThan(time(2));
+    expect(time(1_000)).toBeCloseTo(simulate(alike(1, work, { gpu })).makespanMs, 3);
+  });
+
+  test("counts what is sampled, whoever is cancelled meanwhile", () => {
+    const config = buildConfig({
+      dispatcher: { name: "batch" },
+      algorithm: { groupsPerStep: 2, groupSize: 8 },
+      budget: { steps: 5, tokens: 9_000 },
+    });
+    const simulation = simulate({ ...alike(1, work, { gpu }), config });
+    expect(simulation.status).toBe("completed");
+    expect(simulation.reason).toMatch(/9000 sampled tokens was reached/);
+    expect(simulation.outcomes.cancelled).toBe(16);
+    expect(simulation.active.sampling.value.at(-1)).toBe(0);
+  });
+});
+
+describe("the trainer", () => {
+  const work = { initMs: 1_000, runMs: 6_000, evaluateMs: 3_000, sampling: { tokens: 500, turns: 1 } };
+  const steps = (over: Partial<SimulationInput>) => {
+    const input = alike(4, work, over);
+    return simulate({ ...input, config: { ...input.config, budget: { ...input.config.budget, steps: 3 } } });
+  };
+
+  test("follows every synchronous step", () => {
+    const { makespanMs, trainerOnlyMs, trainerIdleMs, steps: done } = steps({ trainer: { msPerStep: 4_000 } });
+    expect(makespanMs).toBe(3 * (10_000 + 4_000));
+    expect(trainerOnlyMs).toBe(12_000);
+    expect(trainerIdleMs).toBe(30_000);
+    expect(done.map(({ updateAt, endedAt, trained }) => [(endedAt ?? 0) - (updateAt ?? 0), trained])).toEqual(
+      done.map(() => [4_000, 4]),
+    );
+  });
+
+  test("takes as long as the tokens of the step ask for", () => {
+    // 4 × 500 tokens at 1,000 a second.
+    expect(steps({ trainer: { tokensPerSecond: 1_000 } }).makespanMs).toBe(3 * (10_000 + 2_000));
+  });
+
+  test("on the sampler's GPUs changes nothing of a synchronous run", () => {
+    const apart = steps({ trainer: { msPerStep: 4_000 } });
+    expect(steps({ trainer: { msPerStep: 4_000, colocated: true } }).makespanMs).toBe(apart.makespanMs);
+  });
+});
+
+describe("failures", () => {
+  test("cost attempts, and a rollout that always fails ends as failed", () => {
+    const work = { initMs: 1_000, runMs: 1_000, evaluateMs: 1_000 };
+    const never = simulate(alike(3, work, { failures: { init: 1, run: 0, evaluate: 0 } }));
+    expect(never.outcomes).toEqual({ completed: 0, failed: 3, cancelled: 0 });
+    expect(never.reason).toMatch(/no step had a scored rollout/);
+    expect(never.waits["back-off"]).toBeGreaterThan(0);
+    const some = simulate(alike(60, work, { failures: { init: 0.2, run: 0.2, evaluate: 0.2 } }));
+    expect(some.status).toBe("completed");
+    expect(some.spans.length).toBeGreaterThan(180);
+    expect(some.spans.some(({ attempt }) => attempt > 1)).toBe(true);
+  });
+});
