@@ -120,8 +120,13 @@ describe("draws", () => {
   });
 });
 
-test("expectations are geometric means of instances that were seen", () => {
+test("of a recorded instance its shrunk geometric mean is expected, of any other what its rollouts are drawn around", () => {
   const fit = fitDurations(recordedOf(20, 8), 1) ?? [];
-  expect(expectedOf(fit, key(3).instance)?.run).toBeCloseTo(Math.exp(fit[0]?.run.instances.get(3)?.mean ?? 0), 6);
-  expect(expectedOf(fit, key(99).instance)).toBeNull();
+  const expected = (seed: number, at: number) => expectedOf(fit, seed, key(at).instance)?.run ?? 0;
+  expect(expected(1, 3)).toBeCloseTo(Math.exp(fit[0]?.run.instances.get(3)?.mean ?? 0), 6);
+  expect(expected(2, 3)).toBe(expected(1, 3));
+  const drawn = Array.from({ length: 60 }, (_, sample) => Math.log(drawWork(fit, 1)(key(99, sample)).runMs));
+  const mean = drawn.reduce((sum, log) => sum + log, 0) / drawn.length;
+  expect(Math.abs(Math.log(expected(1, 99)) - mean)).toBeLessThan(0.15);
+  expect(expectedOf(fit, 1, { ...key(3).instance, taskSet: 1 })).toBeNull();
 });

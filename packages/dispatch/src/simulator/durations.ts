@@ -128,28 +128,36 @@ export function assumedDurations(
 /** Draws what rollouts take. @param limitsMs no stage takes longer; absent = no limit */
 export function drawWork(fit: DurationFit, seed: number, limitsMs?: Readonly<Record<Stage, number>>): WorkOf {
   const draw = (stage: Stage, { instance, visit, sample, attempt }: RolloutKey): number => {
-    const known = fit[instance.taskSet]?.[stage];
-    if (known === undefined) return 0;
-    const { taskSet, split, instanceIndex } = instance;
-    const key = [seed, stage, taskSet, split, instanceIndex] as const;
-    const own = known.instances.get(instanceIndex);
-    const center = own?.mean ?? known.mean;
-    const spread = own?.deviation ?? known.betweenDeviation;
+    const fitted = fit[instance.taskSet]?.[stage];
+    if (fitted === undefined) return 0;
+    const { mean, deviation } = centerOf(fitted, instance);
     const log =
-      center +
-      spread * standardNormal(...key, "instance") +
-      known.withinDeviation * standardNormal(...key, visit, sample, attempt);
+      mean +
+      deviation * standardNormal(seed, stage, ...keyOf(instance)) +
+      fitted.withinDeviation * standardNormal(seed, stage, ...keyOf(instance), visit, sample, attempt);
     return Math.min(Math.exp(log), limitsMs?.[stage] ?? Number.POSITIVE_INFINITY);
   };
   return (key) => ({ initMs: draw("init", key), runMs: draw("run", key), evaluateMs: draw("evaluate", key) });
 }
 
-/** What a planner that has seen the same stages expects of an instance (geometric means); null = it has not seen it. */
-export function expectedOf(fit: DurationFit, { taskSet, instanceIndex }: NewGroup) {
-  const of = (stage: Stage): number | null => {
-    const mean = fit[taskSet]?.[stage].instances.get(instanceIndex)?.mean;
-    return mean === undefined ? null : Math.exp(mean);
+/**
+ * What a planner expects of an instance that it has seen before: geometric means, milliseconds. An instance that was recorded is
+ * expected as it was fitted; of one that is only drawn the draw's own mean is expected, as after many rollouts of it.
+ */
+export function expectedOf(fit: DurationFit, seed: number, instance: NewGroup): Readonly<Record<Stage, number>> | null {
+  const fitted = fit[instance.taskSet];
+  if (fitted === undefined) return null;
+  const of = (stage: Stage): number => {
+    const recorded = fitted[stage].instances.get(instance.instanceIndex);
+    if (recorded !== undefined) return Math.exp(recorded.mean);
+    const { mean, deviation } = centerOf(fitted[stage], instance);
+    return Math.exp(mean + deviation * standardNormal(seed, stage, ...keyOf(instance)));
   };
-  const [init, run, evaluate] = [of("init"), of("run"), of("evaluate")];
-  return init === null || run === null || evaluate === null ? null : { init, run, evaluate };
+  return { init: of("init"), run: of("run"), evaluate: of("evaluate") };
 }
+
+const keyOf = ({ taskSet, split, instanceIndex }: NewGroup) => [taskSet, split, instanceIndex] as const;
+
+/** Where an instance's log-durations lie, and how uncertain that is. */
+const centerOf = ({ instances, mean, betweenDeviation }: StageFit, { instanceIndex }: NewGroup) =>
+  instances.get(instanceIndex) ?? { mean, deviation: betweenDeviation };
