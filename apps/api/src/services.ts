@@ -6,6 +6,7 @@
  */
 
 import type { ArtifactContent, ArtifactList, ListArtifacts, ReadArtifact } from "@rolldeck/contracts/api/artifacts";
+import type { Durations, ReadDurations } from "@rolldeck/contracts/api/durations";
 import type { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import type {
   BatchPage,
@@ -75,6 +76,7 @@ export interface RunServices {
   metrics: Call<typeof ReadMetrics, typeof MetricsReply>;
   matrix: Call<typeof ReadMatrix, typeof Matrix>;
   timeline: Call<typeof ReadTimeline, typeof Timeline>;
+  durations: Call<typeof ReadDurations, typeof Durations>;
   compare: Call<typeof CompareRuns, typeof Comparison>;
   evaluation: Call<typeof ReadEvaluation, typeof EvaluationReport>;
 }

@@ -6,6 +6,7 @@
  *   for await (const event of rolldeck.watch(runId)) console.log(event.seq, event.body.type);
  */
 import { ArtifactList, type ListArtifacts } from "@rolldeck/contracts/api/artifacts";
+import { Durations, type ReadDurations } from "@rolldeck/contracts/api/durations";
 import { EvaluationReport, type ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   BatchPage,
@@ -106,6 +107,9 @@ export class Rolldeck {
   }
   readTimeline({ runId, ...query }: In<typeof ReadTimeline>, options: ReadOptions = {}) {
     return this.#get(`/runs/${id(runId)}/timeline`, Timeline, query, options);
+  }
+  readDurations({ runId, ...query }: In<typeof ReadDurations>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/durations`, Durations, query, options);
   }
   compareRuns(query: In<typeof CompareRuns>, options: ReadOptions = {}) {
     return this.#get("/compare", Comparison, query, options);

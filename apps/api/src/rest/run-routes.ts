@@ -1,4 +1,5 @@
 /** REST routes of runs. */
+import { Durations, ReadDurations } from "@rolldeck/contracts/api/durations";
 import { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   ActOnRun,
@@ -140,6 +141,18 @@ export const runRoutes: Route[] = [
     reply: Timeline,
     replyName: "Timeline",
     call: ({ services }, input) => services.runs.timeline(input),
+  }),
+  route({
+    method: "GET",
+    path: "/runs/{runId}/durations",
+    operationId: "readDurations",
+    summary: "How long the stages of a run's rollouts and its updates took, for predictions",
+    tag: "runs",
+    needs: "read",
+    input: ReadDurations,
+    reply: Durations,
+    replyName: "Durations",
+    call: ({ services }, input) => services.runs.durations(input),
   }),
   route({
     method: "GET",

@@ -1,5 +1,6 @@
 /** Every procedure of the app; the browser takes only this file's type. */
 import { ListArtifacts } from "@rolldeck/contracts/api/artifacts";
+import { ReadDurations } from "@rolldeck/contracts/api/durations";
 import { ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
   ReadBatch,
@@ -37,6 +38,7 @@ const runs = router({
   metrics: reads.input(ReadMetrics).query(({ ctx, input }) => ctx.services.runs.metrics(input)),
   matrix: reads.input(ReadMatrix).query(({ ctx, input }) => ctx.services.runs.matrix(input)),
   timeline: reads.input(ReadTimeline).query(({ ctx, input }) => ctx.services.runs.timeline(input)),
+  durations: reads.input(ReadDurations).query(({ ctx, input }) => ctx.services.runs.durations(input)),
   evaluation: reads.input(ReadEvaluation).query(({ ctx, input }) => ctx.services.runs.evaluation(input)),
   compare: reads.input(CompareRuns).query(({ ctx, input }) => ctx.services.runs.compare(input)),
 });

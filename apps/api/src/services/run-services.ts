@@ -4,6 +4,7 @@ import { endedRunStatuses, type RunStatus, reopenEdges } from "@rolldeck/contrac
 import { reopenEvaluation } from "@rolldeck/db/hot/reopen-evaluation";
 import { compareRuns } from "@rolldeck/db/reads/compare-runs";
 import { listRuns } from "@rolldeck/db/reads/list-runs";
+import { readDurations } from "@rolldeck/db/reads/read-durations";
 import { readEvaluations } from "@rolldeck/db/reads/read-evaluation";
 import { readEvents } from "@rolldeck/db/reads/read-events";
 import { readMatrix } from "@rolldeck/db/reads/read-matrix";
@@ -67,6 +68,7 @@ export function createRunServices(options: RunServiceOptions): RunServices {
     metrics: (input) => readMetrics(pool, input),
     matrix: (input) => readMatrix(pool, input),
     timeline: (input) => readTimeline(pool, input),
+    durations: (input) => readDurations(pool, input),
     compare: (input) => compareRuns(pool, input),
     async evaluation({ runId, baseline }) {
       const own = await readEvaluations(pool, runId, maxEvaluations);

@@ -2,6 +2,7 @@
 import type { Stage } from "@rolldeck/contracts/lifecycle";
 import type { Resource } from "@rolldeck/contracts/plan";
 import type { Bounds } from "@rolldeck/contracts/run-config";
+import { dispatcherNamed } from "../registry.ts";
 import type { SimulationInput } from "./simulation-input.ts";
 
 export const knobs = ["init", "run", "evaluate", "sandboxes"] as const;
@@ -30,7 +31,19 @@ export const withKnob = (setting: Setting, knob: Knob, value: number): Setting =
     ? { ...setting, sandboxes: value }
     : { ...setting, bounds: { ...setting.bounds, [knob]: value } };
 
-/** The input under another setting. A bound that is raised takes its pool along, or it would change nothing. */
+/** Whether a policy begins groups while older ones train. */
+export function overlapsUpdates(name: string): boolean {
+  const dispatcher = dispatcherNamed(name);
+  return dispatcher !== undefined && "overlapsUpdates" in dispatcher && dispatcher.overlapsUpdates === true;
+}
+
+/** Steps after which one that overlaps others has found its pace. */
+const pacedSteps = ({ config }: SimulationInput): number => 2 * config.dispatcher.maxStaleness + 4;
+
+/**
+ * The input under another setting. A bound that is raised takes its pool along, or it would change nothing; a policy that overlaps
+ * steps is judged over several of them.
+ */
 export function withSetting(input: SimulationInput, { dispatcher, bounds, sandboxes }: Setting): SimulationInput {
   const present = input.config.dispatcher;
   const pools = { ...input.pools, sandbox: sandboxes };
@@ -38,9 +51,11 @@ export function withSetting(input: SimulationInput, { dispatcher, bounds, sandbo
     const slot = slotOf[stage];
     if (bounds[stage] > present.bounds[stage]) pools[slot] = Math.max(pools[slot], bounds[stage]);
   }
+  const { budget } = input.config;
+  const steps = overlapsUpdates(dispatcher) ? Math.max(budget.steps, pacedSteps(input)) : budget.steps;
   return {
     ...input,
     pools,
-    config: { ...input.config, dispatcher: { ...present, name: dispatcher, bounds } },
+    config: { ...input.config, dispatcher: { ...present, name: dispatcher, bounds }, budget: { ...budget, steps } },
   };
 }

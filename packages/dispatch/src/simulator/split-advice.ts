@@ -2,8 +2,9 @@
  * How many sampler replicas a trainer needs until it no longer waits: the run is simulated with one replica more each time, each
  * of them bringing the present run slots and, where a GPU is given, its own tokens per second.
  */
-import { dispatcherNamed } from "../registry.ts";
-import { settingOf, withSetting } from "./scenario.ts";
+
+import { dispatcherNames } from "../registry.ts";
+import { overlapsUpdates, settingOf, withSetting } from "./scenario.ts";
 import { simulate } from "./simulate.ts";
 import type { Simulation, WaitCause } from "./simulation.ts";
 import type { SimulationInput } from "./simulation-input.ts";
@@ -32,7 +33,8 @@ const enoughSteps = 6;
 
 /** @param input with a trainer; its updates overlap with sampling only under a policy that lets them (`async`) */
 export function splitAdvice(input: SimulationInput, maxReplicas = 8): SplitAdvice {
-  const dispatcher = dispatcherNamed("async") === undefined ? input.config.dispatcher.name : "async";
+  const present = input.config.dispatcher.name;
+  const dispatcher = overlapsUpdates(present) ? present : (dispatcherNames.find(overlapsUpdates) ?? present);
   const rows: SplitRow[] = [];
   let last: Simulation | null = null;
   for (let replicas = 1; replicas <= maxReplicas; replicas++) {
@@ -51,7 +53,7 @@ function withReplicas(input: SimulationInput, dispatcher: string, replicas: numb
   const setting = settingOf(input);
   const run = setting.bounds.run * replicas;
   const scaled = withSetting(input, { ...setting, dispatcher, bounds: { ...setting.bounds, run } });
-  const steps = Math.max(enoughSteps, 2 * input.config.dispatcher.maxStaleness + 2);
+  const steps = Math.max(enoughSteps, scaled.config.budget.steps);
   return {
     ...scaled,
     config: { ...scaled.config, budget: { ...scaled.config.budget, steps } },

@@ -1,0 +1,145 @@
+/**
+ * A run as something to simulate: its config over durations that were recorded of it (or of another run of the same task sets),
+ * else over durations that are assumed. Steps are alike, so one of them stands for all; evaluations are left out of a training
+ * run's steps.
+ */
+import type { Durations } from "@rolldeck/contracts/api/durations";
+import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
+import type { ResourceCounts, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import {
+  assumedDurations,
+  type DurationFit,
+  drawWork,
+  expectedOf,
+  fitDurations,
+  type RecordedStage,
+} from "./durations.ts";
+import type { Gpu, Overheads, SimulationInput, Trainer } from "./simulation-input.ts";
+
+export interface AssumedDurations {
+  /** Mean of each stage, milliseconds. */
+  readonly ms: Readonly<Record<Stage, number>>;
+  /** Of the logarithm. */
+  readonly deviation: number;
+}
+
+export interface RecordedRun {
+  readonly durations: Durations;
+  /** Names of its task sets, in its config's order. */
+  readonly taskSets: readonly string[];
+}
+
+export interface RunScenario {
+  readonly config: RunConfig;
+  readonly pools: ResourceCounts;
+  readonly taskSandboxes: RunSnapshot["taskSandboxes"];
+  readonly gradedInPlace?: RunSnapshot["gradedInPlace"];
+  readonly recorded: RecordedRun | null;
+  readonly assumed: AssumedDurations;
+  /** Absent: as recorded, else none. */
+  readonly trainer?: Trainer;
+  /** With it the run stage samples recorded tokens; absent: it takes what it took. */
+  readonly gpu?: Gpu;
+  readonly overheads?: Overheads;
+}
+
+export interface Scenario {
+  readonly of: (seed: number) => SimulationInput;
+  readonly basis: "recorded" | "assumed";
+  /** Rollouts that were recorded. */
+  readonly rollouts: number;
+}
+
+export function runScenario(run: RunScenario): Scenario {
+  const known = run.recorded === null ? null : recordedOf(run.config, run.recorded);
+  const sets = run.config.taskSets.length;
+  const fitted = known === null ? null : fitDurations(known.stages, sets);
+  const fit = fitted ?? assumedDurations(run.assumed.ms, run.assumed.deviation, sets);
+  const isTrain = run.config.kind === "train";
+  const config: RunConfig = isTrain
+    ? {
+        ...run.config,
+        evaluation: { ...run.config.evaluation, samples: 0 },
+        // Hard budgets end a run, not a step.
+        budget: { ...run.config.budget, steps: 1, hours: null, tokens: null },
+        stepSource: "planned",
+      }
+    : run.config;
+  const trainer = run.trainer ?? (isTrain && run.recorded ? recordedTrainer(run.recorded.durations) : undefined);
+  const input: Omit<SimulationInput, "work" | "expected" | "seed"> = {
+    config,
+    pools: run.pools,
+    taskSandboxes: run.taskSandboxes,
+    taskSizes: run.config.taskSets.map((_, at) => ({ train: known?.instances[at] || null, evaluate: null })),
+    ...(run.gradedInPlace ? { gradedInPlace: run.gradedInPlace } : {}),
+    ...(trainer ? { trainer } : {}),
+    ...(run.gpu ? { gpu: run.gpu } : {}),
+    ...(run.overheads ? { overheads: run.overheads } : {}),
+  };
+  const sampling = run.recorded === null ? null : samplingOf(run.recorded.durations);
+  return {
+    basis: fitted === null ? "assumed" : "recorded",
+    rollouts: fitted === null ? 0 : (known?.stages.length ?? 0) / stages.length,
+    of: (seed) => ({ ...input, ...drawnOf(fit, seed, config, run.gpu ? sampling : null), seed }),
+  };
+}
+
+/** Stages by the scenario's own task sets, whose instances are counted from 0. */
+function recordedOf(config: RunConfig, { durations, taskSets }: RecordedRun) {
+  const { rollouts } = durations;
+  const indices = config.taskSets.map(() => new Map<number, number>());
+  const recorded: RecordedStage[] = [];
+  for (const [at, from] of rollouts.taskSet.entries()) {
+    const taskSet = config.taskSets.findIndex(({ name }) => name === taskSets[from]);
+    const known = indices[taskSet];
+    const original = rollouts.instanceIndex[at];
+    if (known === undefined || original === undefined) continue;
+    const instanceIndex = known.get(original) ?? known.size;
+    known.set(original, instanceIndex);
+    const ms = { init: rollouts.initMs[at], run: rollouts.runMs[at], evaluate: rollouts.evaluateMs[at] };
+    for (const stage of stages) recorded.push({ taskSet, instanceIndex, stage, ms: ms[stage] ?? 0 });
+  }
+  return { stages: recorded, instances: indices.map(({ size }) => size) };
+}
+
+/** The median update: the first ones load and compile. */
+function recordedTrainer({ steps }: Durations): Trainer | undefined {
+  const updates = steps.updateMs.filter((ms) => ms > 0).toSorted((a, b) => a - b);
+  const msPerStep = updates[updates.length >> 1];
+  return msPerStep === undefined ? undefined : { msPerStep };
+}
+
+interface Sampling {
+  /** Tokens per millisecond of the run stage, and the share of that stage that the model took. */
+  readonly tokensPerRunMs: number;
+  readonly modelShare: number;
+  readonly turns: number;
+}
+
+function samplingOf({ rollouts }: Durations): Sampling | null {
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  const [runMs, tokens] = [sum(rollouts.runMs), sum(rollouts.sampledTokens)];
+  if (runMs <= 0 || tokens <= 0) return null;
+  return {
+    tokensPerRunMs: tokens / runMs,
+    modelShare: Math.min(1, sum(rollouts.modelMs) / runMs),
+    turns: Math.max(1, Math.round(sum(rollouts.turns) / rollouts.turns.length)),
+  };
+}
+
+/** A long run stage is one that samples much: tokens go with its length, and its tools take the rest. */
+function drawnOf(fit: DurationFit, seed: number, config: RunConfig, sampling: Sampling | null) {
+  const draw = drawWork(fit, seed, config.dispatcher.stageTimeoutMs);
+  const work: SimulationInput["work"] = (key) => {
+    const drawn = draw(key);
+    if (sampling === null) return drawn;
+    const { tokensPerRunMs, modelShare, turns } = sampling;
+    return {
+      ...drawn,
+      runMs: drawn.runMs * (1 - modelShare),
+      sampling: { tokens: drawn.runMs * tokensPerRunMs, turns },
+    };
+  };
+  return { work, expected: (instance: Parameters<typeof expectedOf>[2]) => expectedOf(fit, seed, instance) };
+}
