@@ -5,6 +5,7 @@ import { addRunCommands } from "./commands/run-commands.ts";
 import { addRunSandboxCommands } from "./commands/sandbox-commands.ts";
 import { addSandboxCommands } from "./commands/sandbox-host.ts";
 import { addServerCommands } from "./commands/server-commands.ts";
+import { addSimulate } from "./commands/simulate.ts";
 import { addTaskBuild } from "./commands/task-build.ts";
 import { addTaskCheck } from "./commands/task-check.ts";
 import { startCommand } from "./start/options.ts";
@@ -25,6 +26,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   addServerCommands(program);
   addSandboxCommands(program);
   addRunSandboxCommands(program);
+  addSimulate(program);
   const task = program.command("task").description("Sets of tasks with sandboxes, built and checked here");
   addTaskBuild(task);
   addTaskCheck(task);

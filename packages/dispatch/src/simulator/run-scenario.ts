@@ -15,7 +15,7 @@ import {
   fitDurations,
   type RecordedStage,
 } from "./durations.ts";
-import type { Gpu, Overheads, SimulationInput, Trainer } from "./simulation-input.ts";
+import { type Gpu, noOverheads, type Overheads, type SimulationInput, type Trainer } from "./simulation-input.ts";
 
 export interface AssumedDurations {
   /** Mean of each stage, milliseconds. */
@@ -75,7 +75,7 @@ export function runScenario(run: RunScenario): Scenario {
     ...(run.gradedInPlace ? { gradedInPlace: run.gradedInPlace } : {}),
     ...(trainer ? { trainer } : {}),
     ...(run.gpu ? { gpu: run.gpu } : {}),
-    ...(run.overheads ? { overheads: run.overheads } : {}),
+    overheads: run.overheads ?? { ...noOverheads, wakeMs: planEveryMs(config, fit) },
   };
   const sampling = run.recorded === null ? null : samplingOf(run.recorded.durations);
   return {
@@ -101,6 +101,17 @@ function recordedOf(config: RunConfig, { durations, taskSets }: RecordedRun) {
     for (const stage of stages) recorded.push({ taskSet, instanceIndex, stage, ms: ms[stage] ?? 0 });
   }
   return { stages: recorded, instances: indices.map(({ size }) => size) };
+}
+
+/** Steps larger than this are planned in ticks: a plan costs what all of its rollouts cost, and thousands end within a step. */
+const largeStep = 512;
+const ticksPerStep = 600;
+
+/** A small part of what a step takes at least. */
+function planEveryMs({ algorithm, dispatcher }: RunConfig, fit: DurationFit): number {
+  const rollouts = algorithm.groupsPerStep * algorithm.groupSize;
+  const runMs = Math.exp(fit[0]?.run.mean ?? 0);
+  return rollouts <= largeStep ? 0 : (runMs * rollouts) / dispatcher.bounds.run / ticksPerStep;
 }
 
 /** The median update: the first ones load and compile. */

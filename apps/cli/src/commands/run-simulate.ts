@@ -1,0 +1,140 @@
+/** Reads what a simulation needs from the server, plays it here, and prints the prediction. */
+import { readFileSync } from "node:fs";
+import type { Rolldeck } from "@rolldeck/client/rolldeck";
+import type { Catalogue, SystemState } from "@rolldeck/contracts/api/system";
+import { type ResourceCounts, resources } from "@rolldeck/contracts/plan";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { type Advice, advising } from "@rolldeck/dispatch/simulator/advise";
+import { type RecordedRun, type RunScenario, runScenario } from "@rolldeck/dispatch/simulator/run-scenario";
+import { type SplitAdvice, splitAdvice } from "@rolldeck/dispatch/simulator/split-advice";
+import { tasks } from "@rolldeck/tasks/registry";
+import { CommandFailure } from "./command-failure.ts";
+import { type ConnectionFlags, connect } from "./connection.ts";
+import { print } from "./output.ts";
+import { type Report, reportJson, reportText } from "./simulation-report.ts";
+
+export interface SimulateFlags extends ConnectionFlags {
+  readonly file?: string;
+  readonly fromRun?: string;
+  readonly init: number;
+  readonly run: number;
+  readonly evaluate: number;
+  readonly spread: number;
+  readonly update?: number;
+  readonly seeds?: number;
+  readonly json?: boolean;
+}
+
+/** A step with more rollouts than this is played half as often: it costs as much. */
+const largeStep = 1_024;
+
+export async function runSimulate(flags: SimulateFlags): Promise<void> {
+  const { rolldeck } = connect(flags);
+  const [catalogue, system, recorded] = await Promise.all([
+    rolldeck.getCatalogue(),
+    rolldeck.getSystem(),
+    flags.fromRun === undefined ? null : readRecorded(rolldeck, flags.fromRun),
+  ]);
+  const config = await configOf(rolldeck, flags, recorded);
+  const report = simulateReport(config, recorded, { flags, catalogue, system }, (line) => process.stderr.write(line));
+  print(flags.json === true, reportJson(report), () => reportText(report));
+}
+
+interface Recorded extends RecordedRun {
+  readonly config: RunConfig;
+}
+
+async function readRecorded(rolldeck: Rolldeck, runId: string): Promise<Recorded> {
+  const { config } = await rolldeck.getRun(runId);
+  const purpose = config.kind === "train" ? "train" : "evaluate";
+  const durations = await rolldeck.readDurations({ runId, purpose });
+  return { config, durations, taskSets: config.taskSets.map(({ name }) => name) };
+}
+
+async function configOf(rolldeck: Rolldeck, { file }: SimulateFlags, recorded: Recorded | null): Promise<RunConfig> {
+  if (file === undefined) {
+    if (recorded !== null) return recorded.config;
+    throw new CommandFailure("name a config with -f run.yaml, or a run with --from-run");
+  }
+  const check = await rolldeck.checkConfig(readText(file));
+  if (check.config !== null) return check.config;
+  const [first] = check.issues;
+  throw new CommandFailure(first ? `${first.path || "the config"}: ${first.message}` : "the config is not valid");
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (cause) {
+    throw new CommandFailure(`${file} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+export interface SimulateFacts {
+  readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds">;
+  readonly catalogue: Pick<Catalogue, "taskSets">;
+  readonly system: Pick<SystemState, "pools">;
+}
+
+/** @param tell takes progress for people, not for programs */
+export function simulateReport(
+  config: RunConfig,
+  recorded: RecordedRun | null,
+  { flags, catalogue, system }: SimulateFacts,
+  tell: (line: string) => void,
+): Report {
+  const sandboxOf = (name: string) => catalogue.taskSets.find((set) => set.name === name)?.sandbox ?? "none";
+  const run: RunScenario = {
+    config,
+    pools: poolsOf(system, config),
+    taskSandboxes: config.taskSets.map(({ name }) => sandboxOf(name)),
+    gradedInPlace: config.taskSets.map(({ name }) => gradesInPlace(name)),
+    recorded,
+    assumed: {
+      ms: { init: flags.init * 1000, run: flags.run * 1000, evaluate: flags.evaluate * 1000 },
+      deviation: flags.spread,
+    },
+    ...(flags.update === undefined ? {} : { trainer: { msPerStep: flags.update * 1000 } }),
+  };
+  const scenario = runScenario(run);
+  const rollouts = config.algorithm.groupsPerStep * config.algorithm.groupSize;
+  const seeds = Math.round(flags.seeds ?? (rollouts > largeStep ? 2 : 4));
+  const advice = toTheEnd(advising({ scenario: scenario.of, seeds }), tell);
+  const input = scenario.of(1);
+  const split: SplitAdvice | null = config.kind === "train" && input.trainer ? splitAdvice(input) : null;
+  const { basis, rollouts: seen } = scenario;
+  return { kind: config.kind, basis, rollouts: seen, seeds, advice, split, actualStepMs: actualOf(recorded) };
+}
+
+function toTheEnd(steps: ReturnType<typeof advising>, tell: (line: string) => void): Advice {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) {
+      tell("\r\u001b[K");
+      return step.value;
+    }
+    tell(`\rsimulating ${step.value.done}/${step.value.total}`);
+  }
+}
+
+/** What the server has; a pool that it does not name is as large as the run's bounds ask for. */
+function poolsOf({ pools }: SimulateFacts["system"], { dispatcher }: RunConfig): ResourceCounts {
+  const { init, run, evaluate } = dispatcher.bounds;
+  const wanted = { sandbox: init + run + evaluate, initSlot: init, runSlot: run, gradeSlot: evaluate, gpu: 1 };
+  for (const resource of resources) {
+    const known = pools.find((pool) => pool.resource === resource);
+    if (known !== undefined) wanted[resource] = known.size;
+  }
+  return wanted;
+}
+
+const gradesInPlace = (name: string): boolean =>
+  Object.entries(tasks).some(([known, task]) => known === name && "gradeInPlace" in task && task.gradeInPlace === true);
+
+/** Median step of the recorded run; null = none is over. */
+function actualOf(recorded: RecordedRun | null): number | null {
+  const times = (recorded?.durations.steps.stepMs ?? []).toSorted((a, b) => a - b);
+  return times[times.length >> 1] ?? null;
+}
