@@ -115,7 +115,7 @@ function toTheEnd(steps: ReturnType<typeof advising>, tell: (line: string) => vo
       tell("\r\u001b[K");
       return step.value;
     }
-    tell(`\rsimulating ${step.value.done}/${step.value.total}`);
+    tell(`\r${step.value.done} simulations`);
   }
 }
 

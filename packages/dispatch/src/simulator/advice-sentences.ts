@@ -5,7 +5,7 @@ import type { Interval } from "./step-time.ts";
 
 /** A gain below this is not worth a change, and a loss below it is none. */
 export const worthwhile = 0.02;
-const noSlower = 0.01;
+export const noSlower = 0.01;
 
 /** The strongest first. @returns one sentence that says so when nothing is worth changing */
 export function adviceSentences(present: Prediction, others: readonly Prediction[]): string[] {

@@ -58,15 +58,11 @@ describe("advice", () => {
 
   test("can be followed and stopped between two simulations", () => {
     const steps = advising({ ...plain, seeds: 2, scenario: scenario({}) });
-    const first = steps.next();
-    expect(first).toEqual({ done: false, value: { done: 1, total: 2 } });
-    let last = { done: 0, total: 0 };
-    for (let step = steps.next(); step.done !== true; step = steps.next()) {
-      expect(step.value.done).toBeGreaterThan(last.done);
-      last = step.value;
-    }
-    expect(last.done).toBeLessThanOrEqual(last.total);
-    expect(last.total - last.done).toBeLessThanOrEqual(2);
+    let done = 0;
+    for (let step = steps.next(); step.done !== true; step = steps.next()) expect(step.value.done).toBe(++done);
+    // The present setting, two other policies and three bounds at least, two seeds each.
+    expect(done).toBeGreaterThanOrEqual(12);
+    expect(done % 2).toBe(0);
   });
 
   test("does not call a gain what chance may have made", () => {

@@ -3,7 +3,7 @@
  * words. Every setting meets the same luck (the same seeds), so differences are the settings' own.
  */
 import { dispatcherNames } from "../registry.ts";
-import { adviceSentences, worthwhile } from "./advice-sentences.ts";
+import { adviceSentences, noSlower, worthwhile } from "./advice-sentences.ts";
 import type { Prediction } from "./prediction.ts";
 import { type Knob, knobs, knobValue, type Setting, settingOf, withKnob, withSetting } from "./scenario.ts";
 import { simulate } from "./simulate.ts";
@@ -30,13 +30,11 @@ export interface Advice {
 }
 
 export interface AdviceProgress {
+  /** Simulations so far. How many it takes shows only while they are made: some tens of settings times the seeds. */
   readonly done: number;
-  /** Grows when a first look shows what else is worth trying. */
-  readonly total: number;
 }
 
-const raises = [1.25, 1.5, 1.75, 2] as const;
-const cuts = [0.5, 0.75] as const;
+const raises = [1.25, 1.5, 1.75] as const;
 /** A stage that is busier than this is not made smaller. */
 const idleBelow = 0.6;
 const knobCause: Record<Knob, WaitCause> = {
@@ -52,29 +50,34 @@ export function* advising(options: AdviseOptions): Generator<AdviceProgress, Adv
   const inputs = Array.from({ length: seeds }, (_, at) => scenario(at + 1));
   const [first] = inputs;
   if (first === undefined) throw new RangeError("at least one seed");
-  const progress = { done: 0, total: seeds };
-  function* predict(setting: Setting, before: readonly number[] | null): Generator<AdviceProgress, Measured> {
-    const simulations: Simulation[] = [];
-    for (const input of inputs) {
-      simulations.push(simulate(withSetting(input, setting)));
-      progress.done += 1;
-      yield { ...progress };
-    }
-    return measured(setting, simulations, before);
+  const trial = new Trial(inputs, maxSettings);
+  const present = yield* trial.predict(settingOf(first), null);
+  const { setting } = present.prediction;
+  const policies = dispatchers.filter((name) => name !== setting.dispatcher);
+  for (const dispatcher of policies) yield* trial.predict({ ...setting, dispatcher }, present);
+  for (const knob of knobs) {
+    if (knob === "sandboxes" && first.taskSandboxes.every((need) => need === "none")) continue;
+    yield* tryKnob(trial, present, knob);
   }
-  const present = yield* predict(settingOf(first), null);
-  const candidates = worthTrying(first, present.prediction, dispatchers).slice(0, maxSettings);
-  progress.total += (candidates.length + 1) * seeds;
-  const others: Measured[] = [];
-  for (const setting of candidates) others.push(yield* predict(setting, present.times));
-  const together = combined(present.prediction, others);
-  if (together !== null) others.push(yield* predict(together, present.times));
-  const predictions = others.map(({ prediction }) => prediction).sort((a, b) => a.stepMs.mean - b.stepMs.mean);
-  return {
-    present: present.prediction,
-    others: predictions,
-    sentences: adviceSentences(present.prediction, predictions),
-  };
+  const together = combined(present.prediction, trial.others);
+  if (together !== null) yield* trial.predict(together, present);
+  const others = trial.others.toSorted((a, b) => a.stepMs.mean - b.stepMs.mean);
+  return { present: present.prediction, others, sentences: adviceSentences(present.prediction, others) };
+}
+
+/** Larger where something waits for it, smaller where it is mostly idle; the steps between only where the extreme shows a use. */
+function* tryKnob(trial: Trial, present: Measured, knob: Knob): Generator<AdviceProgress, void> {
+  const { setting, simulation } = present.prediction;
+  const by = (factor: number) =>
+    trial.predict(withKnob(setting, knob, Math.max(1, Math.round(knobValue(setting, knob) * factor))), present);
+  const allWaits = Object.values(simulation.waits).reduce((sum, ms) => sum + ms, 0);
+  if (simulation.waits[knobCause[knob]] > 0.01 * allWaits) {
+    const most = yield* by(2);
+    if ((most.prediction.change?.mean ?? 0) <= -worthwhile) for (const factor of raises) yield* by(factor);
+  }
+  if (shareOf(simulation, knob) >= idleBelow) return;
+  const half = yield* by(0.5);
+  if ((half.prediction.change?.high ?? 0) >= noSlower) yield* by(0.75);
 }
 
 /** The same in one go. */
@@ -92,29 +95,44 @@ interface Measured {
   readonly times: readonly number[];
 }
 
-function measured(setting: Setting, simulations: readonly Simulation[], before: readonly number[] | null): Measured {
+/** Plays settings on the same seeds, each once. */
+class Trial {
+  readonly others: Prediction[] = [];
+  readonly #inputs: readonly SimulationInput[];
+  readonly #maxSettings: number;
+  #done = 0;
+
+  constructor(inputs: readonly SimulationInput[], maxSettings: number) {
+    this.#inputs = inputs;
+    this.#maxSettings = maxSettings;
+  }
+
+  /** @param before the setting to compare with; null = this is it */
+  *predict(setting: Setting, before: Measured | null): Generator<AdviceProgress, Measured> {
+    const known =
+      before !== null && (isSame(setting, before.prediction.setting) || this.others.length >= this.#maxSettings);
+    if (known) return before;
+    const simulations: Simulation[] = [];
+    for (const input of this.#inputs) {
+      simulations.push(simulate(withSetting(input, setting)));
+      this.#done += 1;
+      yield { done: this.#done };
+    }
+    const measured = measuredOf(setting, simulations, before);
+    if (before !== null) this.others.push(measured.prediction);
+    return measured;
+  }
+}
+
+const isSame = (a: Setting, b: Setting): boolean =>
+  a.dispatcher === b.dispatcher && knobs.every((knob) => knobValue(a, knob) === knobValue(b, knob));
+
+function measuredOf(setting: Setting, simulations: readonly Simulation[], before: Measured | null): Measured {
   const times = simulations.map(stepMsOf);
   const [simulation] = simulations;
   if (simulation === undefined) throw new RangeError("at least one seed");
-  const change = before === null ? null : changeInterval(before, times);
+  const change = before === null ? null : changeInterval(before.times, times);
   return { prediction: { setting, stepMs: meanInterval(times), change, simulation }, times };
-}
-
-/** Every policy with the present bounds; each bound that something waits for larger, each that is mostly idle smaller. */
-function worthTrying(input: SimulationInput, present: Prediction, dispatchers: readonly string[]): Setting[] {
-  const { setting, simulation } = present;
-  const policies = dispatchers.filter((name) => name !== setting.dispatcher);
-  const needsSandbox = input.taskSandboxes.some((need) => need !== "none");
-  const allWaits = Object.values(simulation.waits).reduce((sum, ms) => sum + ms, 0);
-  const sized = knobs.filter((knob) => knob !== "sandboxes" || needsSandbox);
-  const changed = sized.flatMap((knob) => {
-    const isWaitedFor = simulation.waits[knobCause[knob]] > 0.01 * allWaits;
-    const factors = [...(isWaitedFor ? raises : []), ...(shareOf(simulation, knob) < idleBelow ? cuts : [])];
-    const values = new Set(factors.map((factor) => Math.max(1, Math.round(knobValue(setting, knob) * factor))));
-    values.delete(knobValue(setting, knob));
-    return [...values].map((value) => withKnob(setting, knob, value));
-  });
-  return [...policies.map((dispatcher) => ({ ...setting, dispatcher })), ...changed];
 }
 
 /** How much of the knob's pool was in use, 0–1. */
@@ -122,9 +140,8 @@ const shareOf = ({ busy }: Simulation, knob: Knob): number =>
   ({ init: busy.initSlot, run: busy.runSlot, evaluate: busy.gradeSlot, sandboxes: busy.sandbox })[knob];
 
 /** The best policy with every raise that gains by itself; null when that is one setting which was tried already. */
-function combined(present: Prediction, others: readonly Measured[]): Setting | null {
+function combined(present: Prediction, others: readonly Prediction[]): Setting | null {
   const gains = others
-    .map(({ prediction }) => prediction)
     .filter(({ change }) => (change?.mean ?? 0) <= -worthwhile)
     .sort((a, b) => a.stepMs.mean - b.stepMs.mean);
   const policy = gains.find(({ setting }) => setting.dispatcher !== present.setting.dispatcher)?.setting.dispatcher;

@@ -178,6 +178,7 @@ test(
         const slow = simulate(input);
         assert.deepEqual(simulate(input), slow);
         const ideal = simulate({ ...input, overheads: undefined });
+        assert.equal(ideal.waits.engine, 0, "without overheads nothing waits for the engine");
         if (input.failures !== undefined) return;
         // Another order of admissions may cost as much as one rollout more at the tail of every step.
         const { longestMs } = workOf(input, ideal);

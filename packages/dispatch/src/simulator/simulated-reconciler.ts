@@ -57,6 +57,7 @@ export class SimulatedReconciler {
   }
 
   #commit({ actions, wakeAt }: Plan, readAt: number): void {
+    this.#rows.tally.planned(this.#queue.now);
     for (const action of actions) this.#apply(action);
     this.#nameWaits();
     this.#state = "idle";
@@ -79,24 +80,20 @@ export class SimulatedReconciler {
   }
 
   #causeOf(stage: Stage): WaitCause {
-    const { tally, held, input, runLimit } = this.#rows;
+    const { held, input } = this.#rows;
     const { pools, config, taskSandboxes } = input;
     const { bounds } = config.dispatcher;
-    if (tally.waitingIn(stage) === 0) return "engine";
     const needsSandbox = taskSandboxes.some((need) => need !== "none");
-    const runFull =
-      held.runSlot >= Math.min(pools.runSlot, bounds.run, runLimit?.limit ?? bounds.run) ||
-      tally.inFlightIn("run") >= bounds.run;
-    if (stage === "run") return runFull ? "run-slot" : "engine";
+    if (stage === "run") return "run-slot";
     if (stage === "evaluate") {
-      if (held.gradeSlot >= Math.min(pools.gradeSlot, bounds.evaluate)) return "grade-slot";
-      return needsSandbox ? "sandbox" : "engine";
+      const full = held.gradeSlot >= Math.min(pools.gradeSlot, bounds.evaluate);
+      return full || !needsSandbox ? "grade-slot" : "sandbox";
     }
     if (held.initSlot >= Math.min(pools.initSlot, bounds.init)) return "init-slot";
+    // Agents are not let into the last sandboxes: those are for grading.
+    const roomForGrading = Math.min(bounds.evaluate, pools.sandbox / 2);
+    if (needsSandbox && held.sandbox >= pools.sandbox - roomForGrading) return "sandbox";
     // What is prepared waits for the run stage, and init waits for that in its turn.
-    if (runFull && tally.inFlightIn("init") + tally.waitingIn("run") >= Math.min(bounds.init, bounds.run))
-      return "run-slot";
-    if (needsSandbox) return "sandbox";
-    return runFull ? "run-slot" : "engine";
+    return "run-slot";
   }
 }

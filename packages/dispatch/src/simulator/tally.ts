@@ -18,11 +18,14 @@ export class Tally {
   readonly outcomes = { completed: 0, failed: 0, cancelled: 0 };
   trainerOnlyMs = 0;
   trainerIdleMs = 0;
+  /** In the stage's line when it was planned last. */
   readonly #waiting: CountByStage = { init: 0, run: 0, evaluate: 0 };
+  /** Came into the line since: they wait for nothing but the next plan. */
+  readonly #unplanned: CountByStage = { init: 0, run: 0, evaluate: 0 };
   readonly #inFlight: CountByStage = { init: 0, run: 0, evaluate: 0 };
   readonly #working: CountByStage = { init: 0, run: 0, evaluate: 0 };
   /** What each stage's line waits for, as the last plan left it. */
-  readonly #cause: Record<Stage, WaitCause> = { init: "engine", run: "engine", evaluate: "engine" };
+  readonly #cause: Record<Stage, WaitCause> = { init: "init-slot", run: "run-slot", evaluate: "grade-slot" };
   #backingOff = 0;
   #updating = 0;
   #since = 0;
@@ -36,7 +39,10 @@ export class Tally {
     const ms = now - this.#since;
     if (ms <= 0) return;
     this.#since = now;
-    for (const stage of stages) this.waits[this.#cause[stage]] += this.#waiting[stage] * ms;
+    for (const stage of stages) {
+      this.waits[this.#cause[stage]] += this.#waiting[stage] * ms;
+      this.waits.engine += this.#unplanned[stage] * ms;
+    }
     this.waits["back-off"] += this.#backingOff * ms;
     if (this.#updating === 0) this.trainerIdleMs += ms;
     else if (stages.every((stage) => this.#inFlight[stage] === 0)) this.trainerOnlyMs += ms;
@@ -44,7 +50,16 @@ export class Tally {
 
   waiting(now: number, stage: Stage, change: number): void {
     this.advance(now);
-    this.#waiting[stage] += change;
+    const line = change > 0 || this.#waiting[stage] === 0 ? this.#unplanned : this.#waiting;
+    line[stage] += change;
+  }
+  /** A plan has seen all who wait; whom it leaves waiting lacks something. */
+  planned(now: number): void {
+    this.advance(now);
+    for (const stage of stages) {
+      this.#waiting[stage] += this.#unplanned[stage];
+      this.#unplanned[stage] = 0;
+    }
   }
   backingOff(now: number, change: number): void {
     this.advance(now);
@@ -67,11 +82,5 @@ export class Tally {
   waitsFor(now: number, stage: Stage, cause: WaitCause): void {
     this.advance(now);
     this.#cause[stage] = cause;
-  }
-  waitingIn(stage: Stage): number {
-    return this.#waiting[stage];
-  }
-  inFlightIn(stage: Stage): number {
-    return this.#inFlight[stage];
   }
 }
