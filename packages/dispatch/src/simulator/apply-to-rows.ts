@@ -151,13 +151,9 @@ export class ApplyToRows {
 
   #backToLine(row: RolloutRow, stage: RolloutRow["stage"], notBefore: number): void {
     const { now } = this.#queue;
-    this.#rows.enqueue(row, stage, now);
-    if (notBefore <= now) return;
+    this.#rows.enqueue(row, stage, now, notBefore);
+    if (!row.staysAway) return;
     const { tally } = this.#rows;
-    row.notBefore = notBefore;
-    row.staysAway = true;
-    tally.waiting(now, stage, -1);
-    tally.backingOff(now, 1);
     const { attempt, readyAt } = row;
     this.#queue.after(notBefore - now, () => {
       if (!row.staysAway || row.attempt !== attempt || row.readyAt !== readyAt) return;

@@ -232,20 +232,22 @@ export class RunRows {
     row.staysAway = false;
   }
 
-  /** Into a stage's line. `again`: with a span of its own. */
-  enqueue(row: RolloutRow, stage: Stage, now: number): void {
+  /** Into a stage's line, with a span of its own. @param notBefore it stays away until then */
+  enqueue(row: RolloutRow, stage: Stage, now: number, notBefore = now): void {
     row.stage = stage;
     row.state = "waiting";
     row.readyAt = now;
     row.deliveries = 0;
     row.stageStartedAt = null;
-    row.notBefore = null;
+    row.staysAway = notBefore > now;
+    row.notBefore = row.staysAway ? notBefore : null;
     row.leaseUntil = null;
     const { rolloutId, sample, attempt } = row;
     const { instance } = row.group;
     row.span = { rolloutId, instance, sample, attempt, stage, readyAt: now, startedAt: null, endedAt: null };
     this.spans.push(row.span);
-    this.tally.waiting(now, stage, 1);
+    if (row.staysAway) this.tally.backingOff(now, 1);
+    else this.tally.waiting(now, stage, 1);
   }
 
   settle(row: RolloutRow, outcome: RolloutOutcome, ending: Ending | null, now: number): void {
