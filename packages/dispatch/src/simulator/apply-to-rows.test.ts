@@ -59,7 +59,7 @@ describe("an update that leaves groups", () => {
     complete("group-0", 1);
     complete("group-2", 3);
     apply({ do: "begin-update", stepId: "train-1", leave: { step: 2, groupIds: ["group-1"] } });
-    expect(rows.steps.map(({ step, state, trained }) => [step, state, trained])).toEqual([
+    expect(rows.steps.map(({ step, state, batch }) => [step, state, batch.length])).toEqual([
       [1, "updating", 4],
       [2, "gathering", 0],
     ]);
@@ -129,7 +129,7 @@ describe("groups", () => {
     expect([rows.held.sandbox, rows.held.initSlot]).toEqual([0, 0]);
     apply({ do: "set-aside", groupId: "group-0", stepId: "train-1", as: "zero-variance", reason: "all alike" });
     apply({ do: "begin-update", stepId: "train-1" });
-    expect(rows.stepNamed("train-1")?.trained).toBe(0);
+    expect(rows.stepNamed("train-1")?.batch).toEqual([]);
     expect(rows.tally.outcomes).toEqual({ completed: 2, failed: 0, cancelled: 2 });
   });
 });

@@ -1,6 +1,6 @@
 /** Applies the planner's actions as the database does: by compare-and-set. What the rows no longer allow is refused in silence. */
 import type { Action } from "@rolldeck/contracts/plan";
-import { isScored } from "../facts.ts";
+import { isScored } from "../rollout-state.ts";
 import type { EventQueue } from "./event-queue.ts";
 import { type GroupRow, isOpen, type RolloutRow, type StepRow } from "./rollout-row.ts";
 import { endlessLease, type RunRows } from "./run-rows.ts";
@@ -99,12 +99,15 @@ export class ApplyToRows {
     this.#deliver.update(step);
   }
 
-  /** The group's scored rollouts go into the step's update. */
+  /** The group's scored rollouts go into the step's update: the first of them, where more were started than it needs. */
   #train(step: StepRow, group: GroupRow): void {
     if (group.setAside !== null) return;
-    const scored = group.rollouts.filter(isScored);
+    const scored = group.rollouts
+      .filter(isScored)
+      .sort((a, b) => (a.settledAt ?? 0) - (b.settledAt ?? 0))
+      .slice(0, this.#rows.input.config.algorithm.groupSize);
     if (scored.length === 0) return;
-    step.trained += scored.length;
+    step.batch.push(...scored);
     const versions = scored.map(({ firstVersion }) => firstVersion ?? this.#rows.servingVersion);
     const staleness = this.#rows.servingVersion - Math.min(...versions);
     this.#rows.staleness[staleness] = (this.#rows.staleness[staleness] ?? 0) + 1;

@@ -34,7 +34,8 @@ export interface GroupRow extends Mutable<GroupSnapshot> {
 export interface StepRow extends Mutable<StepSnapshot> {
   updateAt: number | null;
   endedAt: number | null;
-  trained: number;
+  /** Rollouts that its update trains. */
+  readonly batch: RolloutRow[];
 }
 
 export interface NewGroupRow {

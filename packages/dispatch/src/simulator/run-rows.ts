@@ -114,7 +114,7 @@ export class RunRows {
       updateFailures: 0,
       updateAt: null,
       endedAt: null,
-      trained: 0,
+      batch: [],
     };
     this.steps.push(row);
     this.#open = null;
@@ -253,7 +253,7 @@ export class RunRows {
   settle(row: RolloutRow, outcome: RolloutOutcome, ending: Ending | null, now: number): void {
     this.leave(row, now);
     this.release(row, now);
-    if (row.span.startedAt !== null) row.span.endedAt ??= now;
+    row.span.endedAt ??= now;
     row.state = "settled";
     row.outcome = outcome;
     row.ending = ending;

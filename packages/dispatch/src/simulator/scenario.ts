@@ -32,10 +32,7 @@ export const withKnob = (setting: Setting, knob: Knob, value: number): Setting =
     : { ...setting, bounds: { ...setting.bounds, [knob]: value } };
 
 /** Whether a policy begins groups while older ones train. */
-export function overlapsUpdates(name: string): boolean {
-  const dispatcher = dispatcherNamed(name);
-  return dispatcher !== undefined && "overlapsUpdates" in dispatcher && dispatcher.overlapsUpdates === true;
-}
+export const overlapsUpdates = (name: string): boolean => dispatcherNamed(name)?.overlapsUpdates === true;
 
 /** Steps after which one that overlaps others has found its pace. */
 const pacedSteps = ({ config }: SimulationInput): number => 2 * config.dispatcher.maxStaleness + 4;

@@ -55,8 +55,8 @@ function resultOf(rows: RunRows, makespanMs: number, plans: number): Simulation 
     makespanMs,
     status: rows.status,
     reason: rows.reason,
-    steps: rows.steps.map(({ purpose, step, state, createdAt, updateAt, endedAt, trained }) => ({
-      ...{ purpose, step, state, createdAt, updateAt, endedAt, trained },
+    steps: rows.steps.map(({ purpose, step, state, createdAt, updateAt, endedAt, batch }) => ({
+      ...{ purpose, step, state, createdAt, updateAt, endedAt, trained: batch.length },
     })),
     spans: rows.spans,
     use: tally.use,

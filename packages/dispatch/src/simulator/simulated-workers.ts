@@ -194,13 +194,8 @@ export class SimulatedWorkers {
   #updateMs(step: StepRow): number {
     const { msPerStep = 0, tokensPerSecond } = this.#rows.input.trainer ?? {};
     if (tokensPerSecond === undefined) return msPerStep;
-    let tokens = 0;
-    for (const { rollouts, setAside } of this.#rows.groupsOf(step.stepId)) {
-      if (setAside !== null) continue;
-      for (const row of rollouts) {
-        if (row.outcome === "completed") tokens += this.#rows.input.work(keyOf(row)).sampling?.tokens ?? 0;
-      }
-    }
+    const tokensOf = (row: RolloutRow): number => this.#rows.input.work(keyOf(row)).sampling?.tokens ?? 0;
+    const tokens = step.batch.reduce((sum, row) => sum + tokensOf(row), 0);
     return msPerStep + (tokens * 1_000) / tokensPerSecond;
   }
 }

@@ -47,7 +47,7 @@ export interface SimulatedSpan {
   readonly attempt: number;
   readonly stage: Stage;
   readonly readyAt: number;
-  /** Null: it never began. */
+  /** Null: it never began, for its rollout was cancelled while it waited. */
   readonly startedAt: number | null;
   readonly endedAt: number | null;
 }
