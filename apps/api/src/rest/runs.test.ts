@@ -1,3 +1,4 @@
+import { Durations } from "@rolldeck/contracts/api/durations";
 import { Problem } from "@rolldeck/contracts/api/problems";
 import { Launched } from "@rolldeck/contracts/api/runs";
 import { moveRun } from "@rolldeck/db/runs/move-run";
@@ -125,6 +126,18 @@ describe("events", () => {
     expect(body.events.map((event) => event.seq)).toEqual([1]);
     const past = await api.fetch(`/api/v1/runs/${made}/events?after=1000000000000&waitMs=20000`);
     expect(await past.json()).toEqual({ events: [], head: 1 });
+  });
+});
+
+describe("durations", () => {
+  it("are columns of equal length, empty before anything was scored", async () => {
+    const made = await seedRun(api.database.pool);
+    const reply = await api.fetch(`/api/v1/runs/${made}/durations?purpose=train&limit=10`);
+    expect(reply.status).toBe(200);
+    const { rollouts, steps } = Durations.parse(await reply.json());
+    expect([...Object.values(rollouts), ...Object.values(steps)].every((column) => column.length === 0)).toBe(true);
+    expect((await api.fetch("/api/v1/runs/nosuchrun/durations")).status).toBe(404);
+    expect((await api.fetch(`/api/v1/runs/${made}/durations?limit=0`)).status).toBe(400);
   });
 });
 

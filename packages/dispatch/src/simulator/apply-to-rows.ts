@@ -135,6 +135,8 @@ export class ApplyToRows {
         this.#rows.settle(row, action.outcome, action.ending, now);
         return;
       case "retry":
+        // A long tail is restarted while it runs.
+        row.span.endedAt ??= now;
         this.#rows.leave(row, now);
         this.#rows.release(row, now);
         row.attempt += 1;
