@@ -75,7 +75,7 @@ function readText(file: string): string {
 export interface SimulateFacts {
   readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds">;
   readonly catalogue: Pick<Catalogue, "taskSets">;
-  readonly system: Pick<SystemState, "pools">;
+  readonly system: { readonly pools: readonly Pick<SystemState["pools"][number], "resource" | "size">[] };
 }
 
 /** @param tell takes progress for people, not for programs */

@@ -26,7 +26,7 @@ const facts = {
       },
     ],
   },
-  system: { pools: [{ resource: "sandbox", size: 40, used: 0 }] },
+  system: { pools: [{ resource: "sandbox", size: 40 }] },
 };
 const silent = (): void => {};
 
