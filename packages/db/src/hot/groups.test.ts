@@ -365,8 +365,9 @@ test("the first version of an attempt is the one that served when its run stage 
   expect((await first())?.firstVersion).toBeNull();
 });
 
-test("starts of the last minute are told, those that nobody has taken yet included", async () => {
-  const { runId } = await startPlannedRun(database.pool, { groups: 1, groupSize: 3 });
+test("where starts have a rate, those of the last minute are told, those that nobody has taken yet included", async () => {
+  const slow = { dispatcher: { startsPerSecond: 1 } };
+  const { runId } = await startPlannedRun(database.pool, { groups: 1, groupSize: 3, config: slow });
   expect((await look(runId)).recentStarts).toEqual([]);
   const plan = admitAll(await look(runId), leases);
   await act(database.pool, runId, plan.slice(0, 2));

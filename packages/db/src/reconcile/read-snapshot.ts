@@ -7,6 +7,7 @@ import { leaseMs } from "@rolldeck/contracts/jobs";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "@rolldeck/contracts/lifecycle";
 import {
   type GroupSnapshot,
+  type Resource,
   type ResourceCounts,
   type RolloutSnapshot,
   type RunSnapshot,
@@ -33,8 +34,11 @@ export type TaskFacts = (config: RunConfig) => Promise<readonly TaskSetFacts[]>;
 
 /** Steps that are over and still shown to the planner, of each purpose: it asks what came last. */
 const recentSteps = 16;
+/** Starts of the last minute that are shown, the newest: a rate is kept over a second or so. */
+const mostStarts = 1024;
 
-const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8`;
+/** Milliseconds as a double at once: `extract` would go by way of a numeric, which shows at thousands of rows. */
+const ms = (column: string): string => `date_part('epoch', ${column}) * 1000`;
 
 const runSql = `
 select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures, r.prepare_refusal,
@@ -44,14 +48,15 @@ select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.m
   r.groups_drawn, r.dispatch, r.draining,
   case when r.run_limit is not null then
     json_build_object('limit', r.run_limit, 'since', ${ms("r.run_limit_since")}) end as run_limit,
-  array(
-    select ${ms("s.started_at")} from stage_spans s
-    where s.run_id = r.id and s.stage = 'init' and s.started_at > now() - interval '1 minute'
+  case when ((r.config -> 'dispatcher') || coalesce(r.dispatch, '{}')) ->> 'startsPerSecond' is null then '{}' else array(
+    (select ${ms("s.started_at")} from stage_spans s
+      where s.run_id = r.id and s.stage = 'init' and s.started_at > now() - interval '1 minute'
+      order by s.started_at desc limit ${mostStarts})
     union all
     -- Admitted, not claimed yet: admission set the lease.
     select ${ms("o.lease_until")} - ${leaseMs} from rollouts o
     where o.run_id = r.id and o.state = 'queued' and o.stage = 'init' and o.stage_started_at is null
-  ) as recent_starts,
+  ) end as recent_starts,
   (select coalesce(json_object_agg(resource, n), '{}') from
     (select resource, count(*) as n from pool_leases where run_id = r.id group by resource) h) as held,
   (select coalesce(json_agg(json_build_object('stepId', s.id, 'purpose', s.purpose, 'step', s.step, 'state', s.state,
@@ -77,8 +82,12 @@ select r.id, r.step_id, r.group_id, g.task_set, r.sample, r.attempt, r.stage, r.
   r.first_version, ${ms("r.settled_at")} as settled_at, r.held,
   case when r.sample = 0 then json_build_object('split', g.split, 'instanceIndex', g.instance_index, 'setAside', g.set_aside,
     'replaces', g.replaces, 'expectedMs', g.expected_ms, 'held', g.held) end as group,
-  array(select l.resource from pool_leases l where l.rollout_id = r.id) as holds
+  coalesce(l.holds, 0) as holds
 from rollouts r join groups g on g.id = r.group_id
+left join (
+  select rollout_id, bit_or(case resource ${resources.map((name, place) => `when '${name}' then ${1 << place}`).join(" ")} end) as holds
+  from pool_leases where run_id = $2 group by rollout_id
+) l on l.rollout_id = r.id
 where r.step_id = any($1::text[])
 order by g.position, r.group_id, r.sample`;
 
@@ -165,7 +174,8 @@ const RolloutRow = z.object({
       held: z.boolean(),
     })
     .nullable(),
-  holds: z.array(z.enum(resources)),
+  /** Bit n stands for the nth of `resources`. */
+  holds: z.int(),
 });
 type RolloutRow = z.infer<typeof RolloutRow>;
 
@@ -180,7 +190,7 @@ export async function readSnapshot(
   const run = RunRow.parse(found.rows[0]);
   const open = run.steps.filter(({ state }) => state === "gathering" || state === "updating");
   const stepIds = open.map(({ stepId }) => stepId);
-  const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds] });
+  const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds, runId] });
   const rollouts = z.array(RolloutRow).parse(rows);
   const config = withChange(keepConfig(runId, run.config), run.dispatch);
   return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), wake: run.wake };
@@ -252,6 +262,10 @@ const groupOf = ({ group, group_id, step_id, task_set }: RolloutRow): GroupSnaps
   return [{ groupId: group_id, stepId: step_id, instance: { taskSet: task_set, split, instanceIndex }, ...rest }];
 };
 
+const heldBits: readonly (readonly Resource[])[] = Array.from({ length: 1 << resources.length }, (_, bits) =>
+  resources.filter((_resource, place) => (bits & (1 << place)) !== 0),
+);
+
 const rolloutOf = (row: RolloutRow): RolloutSnapshot => ({
   rolloutId: row.id,
   stepId: row.step_id,
@@ -274,7 +288,7 @@ const rolloutOf = (row: RolloutRow): RolloutSnapshot => ({
   infrastructureFailures: row.infrastructure_failures,
   firstAttempt: row.first_attempt,
   evaluateFailures: row.evaluate_failures,
-  holds: row.holds,
+  holds: heldBits[row.holds] ?? [],
   firstVersion: row.first_version,
   settledAt: row.settled_at,
   held: row.held,
