@@ -5,6 +5,7 @@
 import type { Ending } from "@rolldeck/contracts/endings";
 import type { SetAsideReason } from "@rolldeck/contracts/plan";
 import type pg from "pg";
+import { cancelledDone, cancelledRollouts } from "./cancelled-rollouts.ts";
 import { cutText } from "./clean-text.ts";
 import { eventLog, rolloutStatus } from "./event-log.ts";
 
@@ -42,41 +43,16 @@ aside as (
   where g.id = a.group_id and g.step_id = a.step_id and g.run_id = $1 and g.set_aside is null
   returning a.ord, g.id, g.step_id, g.set_aside, a.ending, a.reason
 ),
-moved as (
-  update rollouts r set state = 'settled', claim = r.claim + 1, worker_id = null, lease_until = null, not_before = null,
-    outcome = 'cancelled', ending = a.ending, reason = a.reason, settled_at = clock_timestamp()
-  from holder h join aside a on a.id = h.group_id
-  where r.id = h.id and h.state <> 'settled'
-  returning a.ord, a.id as group_id, r.id, r.attempt, r.stage, r.claim, r.ending, a.reason
+doomed as materialized (
+  select a.ord, h.id, a.ending, a.reason from holder h join aside a on a.id = h.group_id where h.state <> 'settled'
 ),
-attempts_ended as (
-  update attempts a set ended_at = now(), reason = m.reason,
-    turns = (select count(*) from transitions t where t.rollout_id = a.rollout_id and t.attempt = a.attempt)
-  from moved m where a.rollout_id = m.id and a.attempt = m.attempt
-  returning 1
-),
-spans_ended as (
-  update stage_spans s set ended_at = coalesce(s.ended_at, now())
-  from moved m where s.rollout_id = m.id and s.attempt = m.attempt and s.stage = m.stage
-  returning 1
-),
-freed as (
-  delete from pool_leases l using moved m where l.rollout_id = m.id returning l.resource
-),
-pool_lock as materialized (
-  select resource from pools where resource in (select resource from freed) order by resource for no key update
-),
-returned as (
-  update pools p set used = p.used - f.n from (select resource, count(*)::int as n from freed group by resource) f
-  where p.resource = f.resource and (select count(*) from pool_lock) > 0
-  returning 1
-),
+${cancelledRollouts},
 happened as materialized (
   select ord, $1::text as run_id, 'group-set-aside' as type, null::text as rollout_id,
     jsonb_build_object('type', 'group-set-aside', 'groupId', id, 'stepId', step_id, 'as', set_aside,
       'cancelled', (select count(*) from moved m where m.group_id = aside.id), 'reason', left(reason, 500)) as body
   from aside
-  where (select count(*) from attempts_ended) + (select count(*) from spans_ended) + (select count(*) from returned) >= 0
+  where ${cancelledDone}
   union all
   select ord, $1, 'rollout-status', id, ${rolloutStatus({
     rolloutId: "id",

@@ -19,6 +19,7 @@ import { DispatcherChange, type RunConfig } from "@rolldeck/contracts/run-config
 import type pg from "pg";
 import { z } from "zod";
 import { EngineLoad, gpuWorkerNameSql } from "../gpu-workers.ts";
+import { withChange } from "../runs/change-dispatcher.ts";
 import { keepConfig } from "../runs/read-config.ts";
 
 /** What the snapshot needs to know of a task set. */
@@ -195,10 +196,6 @@ export async function readSnapshot(
   const config = withChange(keepConfig(runId, run.config), run.dispatch);
   return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), wake: run.wake };
 }
-
-/** The config with what was changed of its dispatcher while the run runs. */
-export const withChange = (config: RunConfig, change: DispatcherChange | null): RunConfig =>
-  change === null ? config : { ...config, dispatcher: { ...config.dispatcher, ...change } };
 
 function snapshotOf(
   runId: string,
