@@ -1,7 +1,8 @@
 /** Commands on a run's dispatch over REST: what they do to rows and log, once for all that ask alike, and who may. */
 import { DispatcherReply, PartReply, Quotas } from "@rolldeck/contracts/api/dispatch";
 import { Problem } from "@rolldeck/contracts/api/problems";
-import { EventPage, RunDetail } from "@rolldeck/contracts/api/runs";
+import { RolloutDetail } from "@rolldeck/contracts/api/rollouts";
+import { EventPage, Matrix, RunDetail } from "@rolldeck/contracts/api/runs";
 import type { EventBody } from "@rolldeck/contracts/events";
 import type { NewLease } from "@rolldeck/contracts/plan";
 import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
@@ -211,6 +212,15 @@ describe("a part that is cancelled", () => {
     expect(await done(PartReply, `/groups/${group}/cancel`)).toMatchObject({ over: true, cancelled: 0 });
     expect((await look(runId)).groups?.map(({ setAside }) => setAside)).toEqual(["cancelled", null]);
     expect(await log(runId, "group-set-aside")).toMatchObject([{ cancelled: 2, reason: "cancelled by the owner" }]);
+    const matrix = Matrix.parse(await (await api.fetch(`/api/v1/runs/${runId}/matrix`)).json());
+    expect(matrix.groups.map(({ setAside, held }) => [setAside, held])).toEqual([
+      ["cancelled", false],
+      [null, false],
+    ]);
+    const { rolloutId } = matrix.groups[0]?.cells[0] ?? { rolloutId: "" };
+    const rollout = RolloutDetail.parse(await (await api.fetch(`/api/v1/rollouts/${rolloutId}`)).json());
+    expect(rollout).toMatchObject({ setAside: "cancelled", held: false, firstVersion: null });
+    expect(rollout.fate).toMatchObject({ state: "not-trained", reason: "its group was set aside: cancelled" });
   });
 
   it("step: ends with all that is unsettled of it, unless its update has begun", async () => {

@@ -4,6 +4,7 @@ import { endingNames } from "../endings.ts";
 import { BootPhase, RunEvent } from "../events.ts";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "../lifecycle.ts";
 import { AnyMetricName, metricNames } from "../metrics.ts";
+import { setAsideReasons } from "../plan.ts";
 import { DispatcherChange, RunConfig } from "../run-config.ts";
 
 export const RunId = z.string().regex(/^[0-9a-z]{8,40}$/, "a run id is 8 to 40 lower-case letters and digits");
@@ -218,6 +219,10 @@ export const Matrix = z.object({
       groupId: z.string(),
       taskSet: z.string(),
       instanceId: z.string(),
+      /** Why it does not count towards its step; null = it does. */
+      setAside: z.enum(setAsideReasons).nullable(),
+      /** A person holds it. */
+      held: z.boolean(),
       mean: z.number().nullable(),
       cells: z.array(MatrixCell),
     }),
