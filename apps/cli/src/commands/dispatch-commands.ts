@@ -28,7 +28,7 @@ export function addDispatchCommands(program: Command): void {
     .option("--evaluate <n>", "rollouts in the evaluate stage at once", whole)
     .option("--weight <n>", "share of a pool among runs of the same priority", number)
     .option("--priority <n>", "0 to 9; higher is served first", whole)
-    .option("--starts-per-second <n>", "rollouts that may start per second; `none` = no limit", rate)
+    .option("--starts-per-second <n>", "rollouts that may start per second; `none` = no limit", asRate)
     .option("--adaptive <on|off>", "let the engine's load set how many run", onOff)
     .action(changeDispatcher);
   const acting = {
@@ -71,7 +71,7 @@ interface Change {
   readonly evaluate?: number;
   readonly weight?: number;
   readonly priority?: number;
-  readonly startsPerSecond?: number | null;
+  readonly startsPerSecond?: number | "none";
   readonly adaptive?: boolean;
 }
 
@@ -82,7 +82,8 @@ async function changeDispatcher(runId: string, flags: Flags & Change): Promise<v
   const bounds = named(init, run, evaluate) ? { init, run, evaluate } : undefined;
   if (!named(bounds, weight, priority, startsPerSecond, adaptive))
     throw new CommandFailure("nothing to change: name a bound, weight, priority, rate or --adaptive");
-  const change = { bounds, weight, priority, startsPerSecond, adaptive };
+  const rate = startsPerSecond === "none" ? null : startsPerSecond;
+  const change = { bounds, weight, priority, startsPerSecond: rate, adaptive };
   const reply = await connect(flags).rolldeck.changeDispatcher({ runId, ...change });
   print(flags.json === true, reply, () => {
     const { dispatcher } = reply;
@@ -151,7 +152,8 @@ function whole(text: string): number {
   if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError("a whole number");
   return value;
 }
-const rate = (text: string): number | null => (text === "none" ? null : number(text));
+// The parser takes null for a value that is missing.
+const asRate = (text: string): number | "none" => (text === "none" ? text : number(text));
 function onOff(text: string): boolean {
   if (text !== "on" && text !== "off") throw new InvalidArgumentError("on or off");
   return text === "on";
