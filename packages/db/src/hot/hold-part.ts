@@ -9,11 +9,11 @@ import { eventLog } from "./event-log.ts";
 
 export type Part = "step" | "group" | "rollout";
 
-/** What is part of $1, and whether anything can still come of it. */
+/** What $1 is and whether anything can still come of it. The step's row is locked first, as by whoever moves its groups. */
 const target: Record<Part, string> = {
-  step: `select id, run_id, state in ('gathering', 'updating') as open from steps where id = $1`,
+  step: `select id, run_id, state in ('gathering', 'updating') as open from steps where id = $1 for no key update`,
   group: `select g.id, g.run_id, s.state in ('gathering', 'updating') and g.set_aside is null as open
-    from groups g join steps s on s.id = g.step_id where g.id = $1`,
+    from groups g join steps s on s.id = g.step_id where g.id = $1 for no key update of s`,
   rollout: `select id, run_id, state <> 'settled' as open from rollouts where id = $1 for no key update`,
 };
 const change: Record<Part, string> = {
