@@ -7,8 +7,7 @@ import { holdPart, type Part } from "@rolldeck/db/hot/hold-part";
 import { setAsideGroups } from "@rolldeck/db/hot/set-aside";
 import { readGroupPlace } from "@rolldeck/db/reads/read-group-place";
 import { readPart } from "@rolldeck/db/reads/read-part";
-import { readPools } from "@rolldeck/db/reconcile/pools";
-import { readQuotas, setPool, setQuota } from "@rolldeck/db/reconcile/quotas";
+import { readPoolSettings, readQuotas, setPool, setQuota } from "@rolldeck/db/reconcile/quotas";
 import { changeDispatcher } from "@rolldeck/db/runs/change-dispatcher";
 import type { Pool } from "pg";
 import type { DispatchServices } from "../services.ts";
@@ -87,6 +86,5 @@ async function cancelGroup(pool: Pool, groupId: string, reason: string): Promise
 }
 
 async function quotas(pool: Pool): Promise<Quotas> {
-  const pools = await readPools(pool);
-  return { quotas: await readQuotas(pool), pools: pools.map(({ quotas: _, ...row }) => row) };
+  return { quotas: await readQuotas(pool), pools: await readPoolSettings(pool) };
 }

@@ -125,7 +125,7 @@ describe("what a run asks for", () => {
     expect(await wanted()).toBe(7);
     await own.pool.query("update groups set held = true where id = $1", [rollouts[7]?.groupId]);
     expect(await wanted()).toBe(3);
-    await act(own.pool, runId, admitAll(await snapshotOf(own.pool, runId), runLease).slice(0, 2));
+    await act(own.pool, runId, admitAll(await snapshotOf(own.pool, runId), runLease).slice(1, 3));
     await own.pool.query("update runs set draining = true where id = $1", [runId]);
     expect(await wanted()).toBe(2);
     await own.drop();

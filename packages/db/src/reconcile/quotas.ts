@@ -14,6 +14,22 @@ export async function readQuotas(pool: pg.Pool): Promise<Quota[]> {
   return z.array(Quota).parse(rows);
 }
 
+const PoolSetting = z.object({
+  resource: z.enum(resources),
+  size: z.int(),
+  used: z.int(),
+  evaluationReserve: z.int(),
+});
+export type PoolSetting = z.infer<typeof PoolSetting>;
+
+/** Pools as they were set; what kept sandboxes take of theirs is not taken off. */
+export async function readPoolSettings(pool: pg.Pool): Promise<PoolSetting[]> {
+  const { rows } = await pool.query(
+    `select resource, size, used, evaluation_reserve as "evaluationReserve" from pools order by resource`,
+  );
+  return z.array(PoolSetting).parse(rows);
+}
+
 /** Live runs, by id as everywhere. */
 const wakeLive = `
 run_lock as materialized (
