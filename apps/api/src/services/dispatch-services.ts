@@ -73,7 +73,7 @@ const maxRaces = 5;
 async function cancelGroup(pool: Pool, groupId: string, reason: string): Promise<{ runId: string; cancelled: number }> {
   for (let race = 0; ; race++) {
     const { runId, stepId, state, setAside } = await readGroupPlace(pool, groupId);
-    if (setAside !== null) return { runId, cancelled: 0 };
+    if (setAside !== null || state === "cancelled") return { runId, cancelled: 0 };
     const { made, cancelled } = await setAsideGroups(pool, runId, [{ groupId, stepId, as: "cancelled", reason }]);
     if (made.length === 1) return { runId, cancelled };
     if (state === "gathering" && race < maxRaces) continue;

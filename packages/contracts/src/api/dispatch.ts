@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { resources } from "../plan.ts";
 import { Bounds, DispatcherChange, DispatcherConfig } from "../run-config.ts";
-import { RolloutId, RunId } from "./runs.ts";
+import { RunId } from "./runs.ts";
 
 const bound = (name: keyof z.input<typeof Bounds>) => Bounds.shape[name].unwrap().optional();
 
@@ -29,8 +29,7 @@ export const DispatcherReply = z.object({
 export const PartActions = ["hold", "resume", "cancel"] as const;
 export type PartAction = (typeof PartActions)[number];
 const asked = { action: z.enum(PartActions), reason: z.string().max(400).nullish() };
-/** Ids of steps and groups are made as those of rollouts are. */
-const PartId = RolloutId;
+const PartId = z.string().regex(/^[0-9a-z]{8,40}$/, "an id is 8 to 40 lower-case letters and digits");
 export const ActOnStep = z.strictObject({ stepId: PartId, ...asked });
 export const ActOnGroup = z.strictObject({ groupId: PartId, ...asked });
 export const ActOnRollout = z.strictObject({ rolloutId: PartId, ...asked });

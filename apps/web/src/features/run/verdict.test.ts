@@ -33,6 +33,8 @@ const run = RunDetail.parse({
   head: 1,
   statusSince: "2026-11-29T00:00:00Z",
   boot: null,
+  waitingFor: null,
+  sandboxRefusal: null,
   servingVersion: null,
   dispatch: null,
   draining: false,
