@@ -18,7 +18,7 @@ alter table "rollouts"
   add column "held" boolean not null default false;
 
 alter table "runs"
-  -- Train groups drawn since the run began: the next one is this number's.
+  -- Groups drawn for planned train steps since the run began: the next one is this number's.
   add column "groups_drawn" integer not null default 0,
   -- What was changed of the config's dispatcher while the run runs (DispatcherChange); null = nothing.
   add column "dispatch" jsonb,
@@ -30,7 +30,7 @@ alter table "runs"
   add column "prediction" jsonb;
 update "runs" r set "groups_drawn" = d.n
 from (
-  select s."run_id", count(*)::int as n from "groups" g join "steps" s on s."id" = g."step_id" where s."purpose" = 'train' group by 1
+  select s."run_id", count(*)::int as n from "groups" g join "steps" s on s."id" = g."step_id" where s."purpose" = 'train' and s."source" = 'planned' group by 1
 ) d where d."run_id" = r."id";
 
 alter table "pools"

@@ -41,7 +41,7 @@ put_batch as (
 ),
 happened as materialized (
   select 1 as ord, run_id, 'step-created' as type, null::text as rollout_id,
-    case when $3 = 'train' then (select count(*) from put_groups)::int else 0 end as drawn,
+    case when $3 = 'train' and $5 = 'planned' then (select count(*) from put_groups)::int else 0 end as drawn,
     jsonb_build_object('type', 'step-created', 'stepId', id, 'step', $4::int, 'purpose', $3::text,
       'groups', (select count(*) from put_groups), 'rollouts', (select count(*) from put_attempts)) as body
   from step where (select count(*) from put_spans) + (select count(*) from put_batch) >= 0
