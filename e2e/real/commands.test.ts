@@ -79,6 +79,16 @@ test("pause, resume, stop; a run that was stopped is not a success", async () =>
     "it trains",
     async () => Number(await stack.value("select step from runs where id = $1", [runId])) > 0,
   );
+  // Steered while it runs: what is named is changed, what is not stays.
+  const flags = ["--run", "5", "--starts-per-second", "none", "--adaptive", "on"];
+  const Changed = z.object({ dispatcher: z.object({ bounds: z.object({ init: z.int(), run: z.int() }) }) });
+  const changed = linesOf(await here("run", "dispatcher", runId, ...flags, "--json"))[0];
+  expect(Changed.parse(changed).dispatcher.bounds).toEqual({ init: 64, run: 5 });
+  const quota = await here("quota", "set", "alpha", "12", "--resource", "sandbox", "--json");
+  expect(linesOf(quota)[0]).toMatchObject({ quotas: [{ project: "alpha", resource: "sandbox", quota: 12 }] });
+  expect((await here("quota", "list")).stdout).toContain("alpha");
+  expect((await here("rollout", "hold", "nothere12345")).code).toBe(1);
+
   expect(["pausing", "paused"]).toContain(await act("pause"));
   await stack.until("paused", async () => (await status()) === "paused");
   const paused = await stack.value("select step from runs where id = $1", [runId]);

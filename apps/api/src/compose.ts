@@ -27,6 +27,7 @@ import { ensureOwnerToken } from "./owner-token.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
 import { createApiServer } from "./server.ts";
 import { createCatalogue } from "./services/catalogue.ts";
+import { createDispatchServices } from "./services/dispatch-services.ts";
 import { createDrivenServices } from "./services/driven-services.ts";
 import { createRolloutServices } from "./services/rollout-services.ts";
 import { createRunServices } from "./services/run-services.ts";
@@ -204,6 +205,7 @@ function createServices(parts: {
     }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
     sandboxes: createSandboxServices(pool),
+    dispatch: createDispatchServices({ pool, wake }),
     driven: createDrivenServices({ pool, wake, tasks: opened }),
     tokens: createTokenServices(pool, prisma),
     catalogue: { get: catalogue.get },

@@ -6,6 +6,17 @@
  */
 
 import type { ArtifactContent, ArtifactList, ListArtifacts, ReadArtifact } from "@rolldeck/contracts/api/artifacts";
+import type {
+  ActOnGroup,
+  ActOnRollout,
+  ActOnStep,
+  ChangeDispatcher,
+  DispatcherReply,
+  PartReply,
+  Quotas,
+  SetPool,
+  SetQuota,
+} from "@rolldeck/contracts/api/dispatch";
 import type { Durations, ReadDurations } from "@rolldeck/contracts/api/durations";
 import type { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import type {
@@ -71,7 +82,8 @@ export interface RunServices {
   get: Call<typeof RunRef, typeof RunDetail>;
   launch: Call<typeof LaunchRun, typeof Launched>;
   check: Call<typeof CheckConfig, typeof ConfigCheck>;
-  act: Call<typeof ActOnRun, typeof RunStatusReply>;
+  /** @param by who asks, for the run's log */
+  act(input: z.output<typeof ActOnRun>, by: string): Promise<z.output<typeof RunStatusReply>>;
   events: Call<typeof ReadEvents, typeof EventPage>;
   metrics: Call<typeof ReadMetrics, typeof MetricsReply>;
   matrix: Call<typeof ReadMatrix, typeof Matrix>;
@@ -94,6 +106,16 @@ export interface SandboxServices {
   keep(input: z.output<typeof KeepSandbox>, by: string): Promise<SandboxInfo>;
   close(input: z.output<typeof CloseSandbox>, by: string): Promise<SandboxInfo>;
 }
+export interface DispatchServices {
+  /** @param by who asks, for the run's log; so below */
+  change(input: z.output<typeof ChangeDispatcher>, by: string): Promise<z.output<typeof DispatcherReply>>;
+  actOnStep(input: z.output<typeof ActOnStep>, by: string): Promise<PartReply>;
+  actOnGroup(input: z.output<typeof ActOnGroup>, by: string): Promise<PartReply>;
+  actOnRollout(input: z.output<typeof ActOnRollout>, by: string): Promise<PartReply>;
+  quotas(): Promise<Quotas>;
+  setQuota: Call<typeof SetQuota, typeof Quotas>;
+  setPool: Call<typeof SetPool, typeof Quotas>;
+}
 export interface DrivenServices {
   requestBatch: Call<typeof RequestBatch, typeof BatchReply>;
   readBatch: Call<typeof ReadBatch, typeof BatchPage>;
@@ -111,6 +133,7 @@ export interface Services {
   readonly runs: RunServices;
   readonly rollouts: RolloutServices;
   readonly sandboxes: SandboxServices;
+  readonly dispatch: DispatchServices;
   readonly driven: DrivenServices;
   readonly tokens: TokenServices;
   readonly catalogue: { get(): Promise<z.output<typeof Catalogue>> };

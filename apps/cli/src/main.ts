@@ -1,5 +1,6 @@
 /** Entry of the `rolldeck` command: parses the command line, loads only what the command needs. */
 import { Command, CommanderError } from "commander";
+import { addDispatchCommands } from "./commands/dispatch-commands.ts";
 import { errorText } from "./commands/error-text.ts";
 import { addRunCommands } from "./commands/run-commands.ts";
 import { addRunSandboxCommands } from "./commands/sandbox-commands.ts";
@@ -23,6 +24,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     }),
   );
   addRunCommands(program);
+  addDispatchCommands(program);
   addServerCommands(program);
   addSandboxCommands(program);
   addRunSandboxCommands(program);

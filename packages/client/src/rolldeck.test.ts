@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { EventBody } from "@rolldeck/contracts/events";
+import { RunConfig } from "@rolldeck/contracts/run-config";
 import { afterEach, describe, expect, it } from "vitest";
 import { ApiProblem, UnreachableError } from "./api-problem.ts";
 import { Rolldeck } from "./rolldeck.ts";
@@ -93,6 +94,27 @@ describe("requests", () => {
   it("refuse an answer that is not what the contract says", async () => {
     const { rolldeck } = await serve(() => ({ body: { items: "many" } }));
     await expect(rolldeck.listRuns()).rejects.toThrow(/items/);
+  });
+});
+
+describe("dispatch", () => {
+  it("is changed at the part's own address, without what was not named", async () => {
+    const part = { runId: "r", part: "group", id: "g", held: true, over: false, cancelled: 0 };
+    const quotas = { quotas: [], pools: [] };
+    const { dispatcher } = RunConfig.parse({ taskSets: [{ name: "x" }] });
+    const { rolldeck, seen } = await serve(({ url }) => ({
+      body: url.includes("dispatcher") ? { runId: "r", dispatcher, change: {} } : url.includes("hold") ? part : quotas,
+    }));
+    await rolldeck.changeDispatcher({ runId: "r/1", weight: 2, bounds: { run: 3, init: undefined } });
+    expect(await rolldeck.actOnGroup("g", "hold", { reason: "why" })).toEqual(part);
+    await rolldeck.setPool({ resource: "sandbox", size: 4 });
+    await rolldeck.setQuota({ project: "p", resource: "sandbox", quota: null });
+    expect(seen.map(({ url, body }) => [url, JSON.parse(body)])).toEqual([
+      ["/api/v1/runs/r%2F1/dispatcher", { weight: 2, bounds: { run: 3 } }],
+      ["/api/v1/groups/g/hold", { reason: "why" }],
+      ["/api/v1/pools/sandbox", { size: 4 }],
+      ["/api/v1/quotas", { project: "p", resource: "sandbox", quota: null }],
+    ]);
   });
 });
 

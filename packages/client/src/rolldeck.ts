@@ -6,6 +6,15 @@
  *   for await (const event of rolldeck.watch(runId)) console.log(event.seq, event.body.type);
  */
 import { ArtifactList, type ListArtifacts } from "@rolldeck/contracts/api/artifacts";
+import {
+  type ChangeDispatcher,
+  DispatcherReply,
+  type PartActions,
+  PartReply,
+  Quotas,
+  type SetPool,
+  type SetQuota,
+} from "@rolldeck/contracts/api/dispatch";
 import { Durations, type ReadDurations } from "@rolldeck/contracts/api/durations";
 import { EvaluationReport, type ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
@@ -96,6 +105,23 @@ export class Rolldeck {
     const { reason, ...rest } = options;
     return this.#post(`/runs/${id(runId)}/${action}`, RunStatusReply, { reason: reason ?? null }, rest);
   }
+  /** Bounds, weight, priority, start rate of a run that is not over; what is left out stays. */
+  changeDispatcher({ runId, ...change }: In<typeof ChangeDispatcher>, options: WriteOptions = {}) {
+    return this.#post(`/runs/${id(runId)}/dispatcher`, DispatcherReply, change, options);
+  }
+  actOnStep(stepId: string, action: (typeof PartActions)[number], options: WriteOptions & { reason?: string } = {}) {
+    return this.#actOn(`/steps/${id(stepId)}/${action}`, options);
+  }
+  actOnGroup(groupId: string, action: (typeof PartActions)[number], options: WriteOptions & { reason?: string } = {}) {
+    return this.#actOn(`/groups/${id(groupId)}/${action}`, options);
+  }
+  actOnRollout(
+    rolloutId: string,
+    action: (typeof PartActions)[number],
+    options: WriteOptions & { reason?: string } = {},
+  ) {
+    return this.#actOn(`/rollouts/${id(rolloutId)}/${action}`, options);
+  }
   readEvents({ runId, ...query }: In<typeof ReadEvents>, options: ReadOptions = {}) {
     return this.#get(`/runs/${id(runId)}/events`, EventPage, query, options);
   }
@@ -159,6 +185,18 @@ export class Rolldeck {
     return this.#post(`/runs/${id(runId)}/heartbeat`, RunStatusReply, body, options);
   }
 
+  listQuotas(options: ReadOptions = {}) {
+    return this.#get("/quotas", Quotas, {}, options);
+  }
+  /** Owner only; null takes the quota away. */
+  setQuota(quota: In<typeof SetQuota>, options: WriteOptions = {}) {
+    return this.#post("/quotas", Quotas, quota, options);
+  }
+  /** Owner only. */
+  setPool({ resource, ...change }: In<typeof SetPool>, options: WriteOptions = {}) {
+    return this.#post(`/pools/${id(resource)}`, Quotas, change, options);
+  }
+
   getCatalogue(options: ReadOptions = {}) {
     return this.#get("/catalogue", Catalogue, {}, options);
   }
@@ -190,6 +228,10 @@ export class Rolldeck {
     return watchEvents(read, isOver, options);
   }
 
+  #actOn(path: string, options: WriteOptions & { reason?: string }) {
+    const { reason, ...rest } = options;
+    return this.#post(path, PartReply, { reason: reason ?? null }, rest);
+  }
   #get<T extends z.ZodType>(path: string, reply: T, query: Readonly<Record<string, unknown>>, options: ReadOptions) {
     return this.#send({ method: "GET", path, reply, query, ...options });
   }

@@ -5,6 +5,8 @@
 import { z } from "zod";
 import { endingNames } from "./endings.ts";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "./lifecycle.ts";
+import { setAsideReasons } from "./plan.ts";
+import { DispatcherChange } from "./run-config.ts";
 
 const ref = { rolloutId: z.string(), attempt: z.int() };
 export const bootPhases = [
@@ -76,6 +78,57 @@ export const EventBody = z.discriminatedUnion("type", [
     stage: z.enum(stages),
     state: z.enum(rolloutStates),
     rolloutIds: z.array(z.string()).max(40),
+  }),
+  /** More groups for a step that is gathering. */
+  z.object({
+    type: z.literal("groups-added"),
+    stepId: z.string(),
+    step: z.int(),
+    groups: z.int(),
+    rollouts: z.int(),
+    /** How many of them stand for groups that were set aside. */
+    replacing: z.int(),
+  }),
+  /** Groups that an update began without: they belong to a later step now. */
+  z.object({
+    type: z.literal("groups-moved"),
+    fromStepId: z.string(),
+    toStepId: z.string(),
+    step: z.int(),
+    groupIds: z.array(z.string()).max(40),
+  }),
+  /** The group does not count towards its step; `cancelled` of its rollouts were not settled yet. */
+  z.object({
+    type: z.literal("group-set-aside"),
+    groupId: z.string(),
+    stepId: z.string(),
+    as: z.enum(setAsideReasons),
+    cancelled: z.int(),
+    reason: z.string().max(500),
+  }),
+  /** How many rollouts may run at once, as adaptive concurrency set it; null = the config's bound. */
+  z.object({
+    type: z.literal("run-limit-changed"),
+    from: z.int().nullable(),
+    to: z.int().nullable(),
+    reason: z.string().max(500),
+  }),
+  /** Somebody changed how the run is dispatched while it runs: what was changed, as it is now. */
+  z.object({ type: z.literal("dispatcher-changed"), change: DispatcherChange, by: z.string().max(200) }),
+  /** Somebody lets what is begun come to its end and has nothing new started, or takes that back. */
+  z.object({
+    type: z.literal("drain-changed"),
+    draining: z.boolean(),
+    by: z.string().max(200),
+    reason: z.string().max(500).nullable(),
+  }),
+  /** Somebody holds a step, a group or a rollout back from its next stage, or lets it go on. */
+  z.object({
+    type: z.literal("hold-changed"),
+    part: z.enum(["step", "group", "rollout"]),
+    id: z.string(),
+    held: z.boolean(),
+    by: z.string().max(200),
   }),
   z.object({
     type: z.literal("turn-sampled"),

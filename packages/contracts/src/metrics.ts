@@ -78,6 +78,21 @@ export const metrics = {
     section: "stability",
     definition: "Trained tokens whose ratio left the clip range ÷ trained tokens.",
   },
+  "staleness/mean": {
+    title: "Staleness",
+    unit: "versions",
+    better: "lower",
+    section: "stability",
+    definition:
+      "Mean over the step's groups of (version before the update − oldest version that a rollout of the group began with).",
+  },
+  "staleness/max": {
+    title: "Largest staleness",
+    unit: "versions",
+    better: "lower",
+    section: "stability",
+    definition: "Largest staleness of a group in the step's update; never above dispatcher.maxStaleness.",
+  },
   "groups/zero-variance": {
     title: "Zero-variance groups",
     unit: "fraction",

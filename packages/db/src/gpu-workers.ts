@@ -1,4 +1,5 @@
 /** What is known of the processes that host inference and the update. */
+import type { EngineLoad as PlannerEngineLoad } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { z } from "zod";
 import { raiseWake } from "./hot/event-log.ts";
@@ -60,6 +61,22 @@ export async function reportGpuWorker(pool: pg.Pool, report: GpuWorkerReport): P
   const { name, url, state, boot, device, bootId } = report;
   const { rows } = await pool.query<{ changed: boolean }>(reportSql, [name, url, state, boot, device, bootId]);
   return { changed: rows[0]?.changed ?? false };
+}
+
+/** What an engine bears, as it is kept; the type is the planner's. */
+export const EngineLoad = z.object({
+  at: z.number(),
+  cacheUse: z.number().min(0),
+  running: z.int().min(0),
+  waiting: z.int().min(0),
+}) satisfies z.ZodType<PlannerEngineLoad>;
+
+/** Keeps the newest reading; an older one that comes late changes nothing. Wakes nobody: plans read it as they come. */
+export async function reportEngineLoad(pool: pg.Pool, name: string, load: PlannerEngineLoad): Promise<void> {
+  await pool.query(
+    `update gpu_workers set load = $2 where name = $1 and coalesce((load ->> 'at')::float8, 0) <= $3::float8`,
+    [name, JSON.stringify(EngineLoad.parse(load)), load.at],
+  );
 }
 
 const Row = z.object({

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
 import pg from "pg";
@@ -7,7 +8,7 @@ import { afterEach, expect, test } from "vitest";
 import { createTestDatabase, startTestPostgres } from "../testing/postgres.ts";
 import { createPool } from "./connect.ts";
 import { findRoot } from "./find-root.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, readMigrations } from "./migrate.ts";
 import { newId } from "./new-id.ts";
 
 const pools: pg.Pool[] = [];
@@ -61,6 +62,31 @@ test("a database made with another text of a migration is refused", async () => 
   await database.pool.query("update _prisma_migrations set checksum = 'x'");
   await expect(migrate(database.url)).rejects.toThrow(/not the one this database was made with/);
   await database.drop();
+});
+
+test("a run that was under way before groups were counted goes on from its own count", async () => {
+  const url = await emptyDatabase();
+  const folder = join(findRoot(), "prisma/migrations");
+  const before = await mkdtemp(join(tmpdir(), "rolldeck-migrations-"));
+  for (const { name } of await readMigrations(folder))
+    if (name < "20261203") await cp(join(folder, name), join(before, name), { recursive: true });
+  await migrate(url, { folder: before });
+  await rm(before, { recursive: true });
+  const pool = open(url);
+  await pool.query(`
+    insert into runs (id, name, project, tags, kind, status, config, seed, step_source, steps)
+      select id, 'x', 'x', '{}', 'train', 'running', '{}', 0, 'planned', 9 from unnest(array['old', 'new']) r (id);
+    insert into steps (id, run_id, purpose, step, state, source)
+      values ('s1', 'old', 'train', 1, 'done', 'planned'), ('s2', 'old', 'train', 2, 'gathering', 'planned'),
+        ('e0', 'old', 'evaluate', 0, 'done', 'planned');
+    insert into groups (id, run_id, step_id, position, task_set, task, split, instance_index, instance_id)
+      select s || n, 'old', s, n, 0, 't', 'train', n, 't-' || n from unnest(array['s1', 's2', 'e0']) s, generate_series(1, 3) n`);
+  expect((await migrate(url)).applied).toContain("20261203000000_dispatch");
+  const { rows } = await pool.query("select id, groups_drawn, dispatch, draining from runs order by id");
+  expect(rows).toEqual([
+    { id: "new", groups_drawn: 0, dispatch: null, draining: false },
+    { id: "old", groups_drawn: 6, dispatch: null, draining: false },
+  ]);
 });
 
 test("a database that does not answer says so", async () => {

@@ -49,12 +49,19 @@ const runCount = async () => Number((await api.database.pool.query("select count
 describe("every route", () => {
   it("answers as its schema says", async () => {
     const driven = await seedRun(api.database.pool, { config: { stepSource: "driven" } });
+    // Parts that can still be held.
+    const open = await seedStep(api.database.pool, await seedRun(api.database.pool), {
+      step: 1,
+      state: "gathering",
+      rollouts: [{ reward: null, ending: null }],
+    });
     const bodies: Record<string, unknown> = {
       launchRun: { config: presets.quickstart.config },
       checkConfig: { config: "taskSets: [{name: key-chain}]" },
       createToken: { name: "ci" },
       requestBatch: { trainerStep: 1, instances: [{ taskSet: 0, index: 3 }], samples: 2, policyVersion: 0 },
       heartbeat: { policyVersion: 1 },
+      setQuota: { project: "alpha", resource: "sandbox", quota: 4 },
     };
     const queries: Record<string, string> = {
       readMetrics: "?names=reward/mean,reward/success",
@@ -67,7 +74,10 @@ describe("every route", () => {
       const forDriven = route.tag === "driven";
       const path = route.path
         .replace("{runId}", forDriven ? driven : runId)
-        .replace("{rolloutId}", rolloutId)
+        .replace("{stepId}", open.stepId)
+        .replace("{groupId}", open.groupId)
+        .replace("{rolloutId}", route.replyName === "PartReply" ? (open.rolloutIds[0] ?? "") : rolloutId)
+        .replace("{resource}", "sandbox")
         .replace("{sandboxId}", sandboxId)
         .replace("{batchId}", batchId)
         .replace("{tokenId}", tokenId)

@@ -1,5 +1,6 @@
 /** Every REST route, in the order of the document. */
 import { artifactRoutes } from "./artifact-routes.ts";
+import { dispatchRoutes } from "./dispatch-routes.ts";
 import { drivenRoutes, rolloutRoutes } from "./rollout-routes.ts";
 import type { Route } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
@@ -8,6 +9,7 @@ import { systemRoutes } from "./system-routes.ts";
 
 export const routes: readonly Route[] = [
   ...runRoutes,
+  ...dispatchRoutes,
   ...rolloutRoutes,
   ...artifactRoutes,
   ...sandboxRoutes,

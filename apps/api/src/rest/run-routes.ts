@@ -24,6 +24,7 @@ import {
   RunStatusReply,
   Timeline,
 } from "@rolldeck/contracts/api/runs";
+import { principalWords } from "../principal.ts";
 import { type Route, route } from "./route.ts";
 
 export const runRoutes: Route[] = [
@@ -91,7 +92,7 @@ export const runRoutes: Route[] = [
       fixed: { action },
       reply: RunStatusReply,
       replyName: "RunStatusReply",
-      call: ({ services }, input) => services.runs.act(input),
+      call: ({ services, principal }, input) => services.runs.act(input, principalWords(principal)),
     }),
   ),
   route({

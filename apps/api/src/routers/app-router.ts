@@ -1,5 +1,13 @@
 /** Every procedure of the app; the browser takes only this file's type. */
 import { ListArtifacts } from "@rolldeck/contracts/api/artifacts";
+import {
+  ActOnGroup,
+  ActOnRollout,
+  ActOnStep,
+  ChangeDispatcher,
+  SetPool,
+  SetQuota,
+} from "@rolldeck/contracts/api/dispatch";
 import { ReadDurations } from "@rolldeck/contracts/api/durations";
 import { ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
 import {
@@ -33,7 +41,7 @@ const runs = router({
   launch: writes.input(LaunchRun).mutation(({ ctx, input }) => ctx.services.runs.launch(input)),
   // A mutation only because configs outgrow a URL: it changes nothing, so a read token may call it.
   check: reads.input(CheckConfig).mutation(({ ctx, input }) => ctx.services.runs.check(input)),
-  act: writes.input(ActOnRun).mutation(({ ctx, input }) => ctx.services.runs.act(input)),
+  act: writes.input(ActOnRun).mutation(({ ctx, input }) => ctx.services.runs.act(input, principalWords(ctx.principal))),
   events: reads.input(ReadEvents).query(({ ctx, input }) => ctx.services.runs.events(input)),
   metrics: reads.input(ReadMetrics).query(({ ctx, input }) => ctx.services.runs.metrics(input)),
   matrix: reads.input(ReadMatrix).query(({ ctx, input }) => ctx.services.runs.matrix(input)),
@@ -61,6 +69,24 @@ const sandboxes = router({
     .mutation(({ ctx, input }) => ctx.services.sandboxes.close(input, principalWords(ctx.principal))),
 });
 
+const dispatch = router({
+  change: writes
+    .input(ChangeDispatcher)
+    .mutation(({ ctx, input }) => ctx.services.dispatch.change(input, principalWords(ctx.principal))),
+  actOnStep: writes
+    .input(ActOnStep)
+    .mutation(({ ctx, input }) => ctx.services.dispatch.actOnStep(input, principalWords(ctx.principal))),
+  actOnGroup: writes
+    .input(ActOnGroup)
+    .mutation(({ ctx, input }) => ctx.services.dispatch.actOnGroup(input, principalWords(ctx.principal))),
+  actOnRollout: writes
+    .input(ActOnRollout)
+    .mutation(({ ctx, input }) => ctx.services.dispatch.actOnRollout(input, principalWords(ctx.principal))),
+  quotas: reads.query(({ ctx }) => ctx.services.dispatch.quotas()),
+  setQuota: ownerOnly.input(SetQuota).mutation(({ ctx, input }) => ctx.services.dispatch.setQuota(input)),
+  setPool: ownerOnly.input(SetPool).mutation(({ ctx, input }) => ctx.services.dispatch.setPool(input)),
+});
+
 const driven = router({
   requestBatch: writes.input(RequestBatch).mutation(({ ctx, input }) => ctx.services.driven.requestBatch(input)),
   readBatch: reads.input(ReadBatch).query(({ ctx, input }) => ctx.services.driven.readBatch(input)),
@@ -82,6 +108,7 @@ export const appRouter = router({
   runs,
   rollouts,
   sandboxes,
+  dispatch,
   driven,
   auth,
   catalogue: router({ get: reads.query(({ ctx }) => ctx.services.catalogue.get()) }),

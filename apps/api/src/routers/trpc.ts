@@ -72,7 +72,8 @@ const writing = t.middleware(({ next, ctx }) => {
 });
 
 const owning = t.middleware(({ next, ctx }) => {
-  if (ctx.principal?.kind !== "owner") throw new ProblemError("not-allowed", "Only the owner manages API tokens.");
+  if (ctx.principal?.kind !== "owner")
+    throw new ProblemError("not-allowed", "Only the owner of this server may do that.");
   return next();
 });
 
@@ -82,5 +83,5 @@ export const createCallerFactory = t.createCallerFactory;
 export const reads = t.procedure.use(typedErrors).use(signedIn).use(storable);
 /** Needs a principal with the scope write. */
 export const writes = reads.use(writing);
-/** API tokens are made and revoked by the owner: a leaked token must not mint more. */
+/** What concerns the whole server; API tokens, too: a leaked one must not mint more. */
 export const ownerOnly = reads.use(owning);

@@ -1,4 +1,5 @@
 /** Runs: reads pass through; launch and actions write a row first and only then tell the queue. */
+import type { RunActions } from "@rolldeck/contracts/api/runs";
 import { ConflictError, InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import { endedRunStatuses, type RunStatus, reopenEdges } from "@rolldeck/contracts/lifecycle";
 import { reopenEvaluation } from "@rolldeck/db/hot/reopen-evaluation";
@@ -13,6 +14,7 @@ import { readRun } from "@rolldeck/db/reads/read-run";
 import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
 import { readTimeline } from "@rolldeck/db/reads/read-timeline";
 import { createRun } from "@rolldeck/db/runs/create-run";
+import { setDraining } from "@rolldeck/db/runs/drain-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
 import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
@@ -52,8 +54,8 @@ export function createRunServices(options: RunServiceOptions): RunServices {
       await wake(runId);
       return { runId };
     },
-    async act({ runId, action, reason }) {
-      const status = await act(pool, runId, action, reason ?? plainReasons[action]);
+    async act({ runId, action, reason }, by) {
+      const status = await act(pool, { runId, action, reason: reason ?? plainReasons[action], by });
       await wake(runId);
       return { runId, status };
     },
@@ -81,11 +83,12 @@ export function createRunServices(options: RunServiceOptions): RunServices {
 /** Evaluations in one answer. */
 const maxEvaluations = 200;
 
-type RunAction = "pause" | "resume" | "stop";
+type RunAction = (typeof RunActions)[number];
 
 /** What the page shows where nobody gave a reason. A run that goes on needs none. */
 const plainReasons: Record<RunAction, string | null> = {
   pause: "paused by hand",
+  drain: null,
   resume: null,
   stop: "stopped by hand",
 };
@@ -93,6 +96,8 @@ const plainReasons: Record<RunAction, string | null> = {
 /** Where an action leads from each status; null: it is there already. A status that is missing refuses. */
 const destinations: Record<RunAction, Partial<Record<RunStatus, RunStatus | null>>> = {
   pause: { preparing: "pausing", running: "pausing", pausing: null, paused: null },
+  // Where nothing is begun any more there is nothing to drain.
+  drain: { preparing: null, running: null, pausing: null, paused: null },
   resume: { pausing: "running", paused: "queued", queued: null, preparing: null, running: null },
   stop: {
     queued: "stopped",
@@ -107,12 +112,23 @@ const destinations: Record<RunAction, Partial<Record<RunStatus, RunStatus | null
 /** The planner may move a run between our read and our write; each time its new status is judged afresh. */
 const maxRaces = 5;
 
+interface AskedOfRun {
+  readonly runId: string;
+  readonly action: RunAction;
+  readonly reason: string | null;
+  readonly by: string;
+}
+
 /** @throws NotFoundError, ConflictError when the run's status does not allow it */
-async function act(pool: Pool, runId: string, action: RunAction, reason: string | null): Promise<RunStatus> {
+async function act(pool: Pool, asked: AskedOfRun): Promise<RunStatus> {
+  const { runId, action, reason, by } = asked;
   for (let race = 0; ; race++) {
     const status = await readRunStatus(pool, runId);
     if (status === null) throw new NotFoundError("run", runId);
     const to = destinations[action][status];
+    // What goes on drains no more; a run that only drained needs nothing else.
+    if (to !== undefined && (action === "drain" || action === "resume"))
+      await setDraining(pool, runId, { draining: action === "drain", by, reason });
     if (to === null) return status;
     if (action === "resume" && Object.hasOwn(reopenEdges.run, status)) {
       await reopenEvaluation(pool, runId, reason ?? "taken up again for what it did not score");

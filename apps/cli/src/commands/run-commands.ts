@@ -1,7 +1,7 @@
 /** `rolldeck run …` and `rolldeck rollout …`: the SDK's verbs. */
 import { readFileSync } from "node:fs";
 import type { RolloutDetail, TurnView } from "@rolldeck/contracts/api/rollouts";
-import type { RunSummary } from "@rolldeck/contracts/api/runs";
+import { RunActions, type RunSummary } from "@rolldeck/contracts/api/runs";
 import { presets } from "@rolldeck/contracts/presets";
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
@@ -38,9 +38,15 @@ export function addRunCommands(program: Command): void {
     .description("Print a run's evaluations with their 95 % intervals")
     .option("--baseline <run>", "compare with this run's newest evaluation")
     .action(showEvaluation);
-  for (const action of ["stop", "pause", "resume"] as const) {
+  const actions = {
+    stop: "Stop a run",
+    pause: "Pause a run: stages end at their next turn",
+    drain: "Drain a run: what is begun comes to its end, then the run pauses",
+    resume: "Resume a run",
+  };
+  for (const action of RunActions) {
     withConnection(run.command(`${action} <run>`))
-      .description(`${action[0]?.toUpperCase()}${action.slice(1)} a run`)
+      .description(actions[action])
       .action(async (runId: string, flags: Flags) => {
         const reply = await connect(flags).rolldeck.actOnRun(runId, action);
         print(flags.json === true, reply, () => `${reply.runId} ${reply.status}`);

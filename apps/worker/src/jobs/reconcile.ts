@@ -4,13 +4,14 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { RunStatus } from "@rolldeck/contracts/lifecycle";
-import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { Action, Demand, RunSnapshot } from "@rolldeck/contracts/plan";
 import { applyActions, type InstanceFacts } from "@rolldeck/db/reconcile/apply-actions";
 import { readDemands, readGrants, writeGrants } from "@rolldeck/db/reconcile/pools";
 import { readSnapshot } from "@rolldeck/db/reconcile/read-snapshot";
 import { moveRunFrom } from "@rolldeck/db/runs/move-run";
 import { markHandled } from "@rolldeck/db/runs/wake";
 import { plan } from "@rolldeck/dispatch/plan";
+import { dispatcherNamed } from "@rolldeck/dispatch/registry";
 import { share } from "@rolldeck/dispatch/share";
 import { taskOf } from "../rollout-task.ts";
 import { TaskSetFactsOf } from "../task-set-facts.ts";
@@ -71,13 +72,26 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
   return handled.wake !== wake || (wakeAt !== null && wakeAt <= snapshot.now);
 }
 
+/** How a pool is shared; quotas and reserve are the operator's. */
+const shareOf: (
+  size: number,
+  demands: readonly Demand[],
+  options: { readonly quotas?: ReadonlyMap<string, number>; readonly evaluationReserve?: number },
+) => Map<string, number> = share;
+
 /** Shares every pool among the runs that want it; whose grant rose is woken by the write. */
 export async function reconcilePools(context: WorkerContext): Promise<void> {
   const sandbox = (name: string) => (Object.hasOwn(context.tasks, name) ? context.tasks[name]?.sandbox : "none");
-  const demands = await readDemands(context.pool, (task) => sandbox(task) !== "none");
-  const grants = demands.map(({ pool, demands: wishes }) => ({
-    resource: pool.resource,
-    granted: share(pool.size, [...wishes]),
+  const demands = await readDemands(context.pool, {
+    needsSandbox: (task) => sandbox(task) !== "none",
+    holdsRunSlotFromInit: (name) =>
+      dispatcherNamed(name)
+        ?.leases("init", true)
+        .some(({ resource }) => resource === "runSlot") ?? false,
+  });
+  const grants = demands.map(({ pool: { resource, size, evaluationReserve }, demands: wishes, quotas }) => ({
+    resource,
+    granted: shareOf(size, wishes, { quotas, evaluationReserve }),
   }));
   await writeGrants(context.pool, grants);
 }

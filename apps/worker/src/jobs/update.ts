@@ -15,6 +15,7 @@ import { StageAbort } from "../stage-abort.ts";
 import { type AppliedRows, forwardBackwardRows, stepModel } from "../training/apply-rows.ts";
 import { saveCheckpoint } from "../training/checkpoint.ts";
 import { fenceToken } from "../training/fence-token.ts";
+import { firstScored } from "../training/first-scored.ts";
 import { type ModelClock, readModelClock } from "../training/model-clock.ts";
 import { stepRows } from "../training/step-rows.ts";
 import { trainJob } from "../training/train-job.ts";
@@ -51,7 +52,9 @@ interface UpdateScene {
 }
 
 async function applyUpdate(context: WorkerContext, claimed: ClaimedUpdate, signal: AbortSignal): Promise<void> {
-  const rollouts = await readStepRollouts(context.pool, claimed.stepId);
+  const { algorithm, dispatcher } = claimed.config;
+  const settled = await readStepRollouts(context.pool, claimed.stepId);
+  const rollouts = dispatcher.overSample.rollouts > 0 ? firstScored(settled, algorithm.groupSize) : settled;
   const rows = await stepRows(context.pool, claimed, rollouts);
   const scene = await takeModel(context, claimed, signal);
   try {

@@ -4,9 +4,13 @@ import type { ClaimedUpdate } from "@rolldeck/db/training/claim-update";
 import type { StepRollout } from "@rolldeck/db/training/read-step-rollouts";
 import { countBadCalls, sampledEntropy, setMetrics, stepMetrics } from "@rolldeck/rl/step-metrics";
 import type { AppliedRows } from "./apply-rows.ts";
+import { staleness } from "./staleness.ts";
 
 export interface UpdateFacts {
-  readonly claimed: Pick<ClaimedUpdate, "config" | "createdAtMs" | "gatheredAtMs" | "updateStartedAtMs">;
+  readonly claimed: Pick<
+    ClaimedUpdate,
+    "config" | "step" | "servingVersion" | "createdAtMs" | "gatheredAtMs" | "updateStartedAtMs"
+  >;
   readonly rollouts: readonly StepRollout[];
   readonly rows: AppliedRows | null;
   readonly optimMetrics: Readonly<Record<string, number>>;
@@ -26,7 +30,8 @@ export function updateMetrics({ claimed, rollouts, rows, optimMetrics, nowMs }: 
     gatherSeconds: (lastSettledMs - claimed.createdAtMs) / 1000,
     updateSeconds: Math.max(nowMs - claimed.updateStartedAtMs, 0) / 1000,
   });
-  return { ...whole, ...setMetrics("train", rollouts, taskSetLabels(claimed.config.taskSets)) };
+  const stale = staleness(rollouts, claimed.servingVersion ?? claimed.step - 1);
+  return { ...whole, ...stale, ...setMetrics("train", rollouts, taskSetLabels(claimed.config.taskSets)) };
 }
 
 function trainerPoints(rows: AppliedRows | null, optim: Readonly<Record<string, number>>) {

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { endingNames, maskReasons } from "../endings.ts";
 import { rolloutOutcomes, rolloutStates, stages } from "../lifecycle.ts";
+import { setAsideReasons } from "../plan.ts";
 import { JsonObject, segmentOrigins, TokenRange, TurnNote } from "../segments.ts";
 import { RolloutId, RunId } from "./runs.ts";
 
@@ -41,6 +42,12 @@ export const RolloutDetail = z.object({
   finalAnswer: z.string().nullable(),
   /** What the verifier wants people to look at; never part of the reward. */
   flags: z.array(z.string()),
+  /** A person holds it, or its group: it is not admitted to its next stage. */
+  held: z.boolean(),
+  /** Why its group does not count towards its step; null = it does. */
+  setAside: z.enum(setAsideReasons).nullable(),
+  /** Policy version that served when its present attempt began to run; null = not yet. */
+  firstVersion: z.int().nullable(),
   attempt: z.int(),
   attempts: z.array(
     z.object({

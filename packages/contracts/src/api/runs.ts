@@ -4,7 +4,8 @@ import { endingNames } from "../endings.ts";
 import { BootPhase, RunEvent } from "../events.ts";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "../lifecycle.ts";
 import { AnyMetricName, metricNames } from "../metrics.ts";
-import { RunConfig } from "../run-config.ts";
+import { setAsideReasons } from "../plan.ts";
+import { DispatcherChange, RunConfig } from "../run-config.ts";
 
 export const RunId = z.string().regex(/^[0-9a-z]{8,40}$/, "a run id is 8 to 40 lower-case letters and digits");
 export const RolloutId = z.string().regex(/^[0-9a-z]{8,40}$/, "a rollout id is 8 to 40 lower-case letters and digits");
@@ -92,6 +93,12 @@ export const RunDetail = RunSummary.extend({
     })
     .nullable(),
   servingVersion: z.int().nullable(),
+  /** What was changed of the config's dispatcher since launch; null = nothing. */
+  dispatch: DispatcherChange.nullable(),
+  /** What is begun comes to its end, nothing new is started, and then the run pauses. */
+  draining: z.boolean(),
+  /** Rollouts that may run at once, as adaptive concurrency set it; null = the bound. */
+  runLimit: z.int().nullable(),
   counts: z.object({
     /** Rollouts of open steps by stage and state. */
     byStage: z.array(z.object({ stage: z.enum(stages), state: z.enum(rolloutStates), count: z.int() })),
@@ -141,7 +148,7 @@ export const ConfigCheck = z.object({
 export type ConfigCheck = z.infer<typeof ConfigCheck>;
 
 export const RunRef = z.strictObject({ runId: RunId });
-export const RunActions = ["pause", "resume", "stop"] as const;
+export const RunActions = ["pause", "drain", "resume", "stop"] as const;
 export const ActOnRun = z.strictObject({
   runId: RunId,
   action: z.enum(RunActions),
@@ -212,6 +219,10 @@ export const Matrix = z.object({
       groupId: z.string(),
       taskSet: z.string(),
       instanceId: z.string(),
+      /** Why it does not count towards its step; null = it does. */
+      setAside: z.enum(setAsideReasons).nullable(),
+      /** A person holds it. */
+      held: z.boolean(),
       mean: z.number().nullable(),
       cells: z.array(MatrixCell),
     }),

@@ -1,6 +1,7 @@
 /**
  * Admission: waiting → queued with its leases, all of one plan in one statement. Invariants: a pool's `used` is the number of its
- * leases and never passes its size less what is kept, whoever admits at the same moment; a rollout gets all its leases or stays where it is.
+ * leases and never passes its size less what is kept, whoever admits at the same moment; a rollout gets all its leases or stays
+ * where it is; what a person holds stays where it is.
  */
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { RunStatus, Stage } from "@rolldeck/contracts/lifecycle";
@@ -20,13 +21,14 @@ with admission as materialized (
   select * from unnest($3::int[], $4::text[], $5::int[], $6::text[], $7::bigint[]) as a (ord, rollout_id, attempt, stage, claim)
 ),
 holder as materialized (
-  select id, attempt, stage, state, claim from rollouts
+  select id, group_id, attempt, stage, state, claim, held from rollouts
   where id = any($8::text[]) and run_id = $1 order by id for no key update
 ),
 candidate as materialized (
   select a.* from admission a join holder h on h.id = a.rollout_id and h.attempt = a.attempt and h.stage = a.stage
-    and h.claim = a.claim and h.state = 'waiting'
+    and h.claim = a.claim and h.state = 'waiting' and not h.held
   where exists (select from runs where id = $1 and status = $2)
+    and not exists (select from groups g where g.id = h.group_id and g.held)
 ),
 pool_lock as materialized (
   select resource, ${poolRoom("pools")} - used as free from pools

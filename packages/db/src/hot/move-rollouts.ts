@@ -55,6 +55,7 @@ moved as (
     run_reason = case when g.move = 'retry' then null else r.run_reason end,
     reason = case g.move when 'settle' then g.reason when 'redeliver' then r.reason end,
     final_answer = case when g.move = 'retry' then null else r.final_answer end,
+    first_version = case when g.move = 'retry' then null else r.first_version end,
     turns = case when g.move = 'retry' then 0 else r.turns end,
     sampled_tokens = case when g.move = 'retry' then 0 else r.sampled_tokens end,
     flags = case when g.move in ('retry', 'regrade') then '{}' else r.flags end,

@@ -1,4 +1,4 @@
-/** The planner's edges of steps. A step ends only when none of its rollouts is left unsettled; ending it fences its update. */
+/** How the planner ends steps: only when none of their rollouts is left unsettled; it fences a step's update. */
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { StepState } from "@rolldeck/contracts/lifecycle";
 import { hasEdge, stepEdges } from "@rolldeck/contracts/lifecycle";
@@ -9,16 +9,16 @@ import { eventLog } from "./event-log.ts";
 const sql = `
 with moved as (
   update steps s set state = $4::text, claim = s.claim + 1, worker_id = null, reason = coalesce($5::text, s.reason),
-    lease_until = case when $4::text = 'updating' then now() + $6::int * interval '1 millisecond' end,
+    lease_until = null,
     gathered_at = coalesce(s.gathered_at, (select max(settled_at) from rollouts where step_id = s.id)),
-    ended_at = case when $4::text <> 'updating' then now() end
+    ended_at = now()
   where s.id = $2 and s.run_id = $1 and s.state = $3::text
     and not exists (select from rollouts where step_id = s.id and state <> 'settled')
   returning s.id, s.run_id, s.step, s.purpose, s.batch_id
 ),
 put_batch as (
   update batch_requests b set state = case when $4::text = 'done' then 'done' else 'cancelled' end
-  from moved m where b.id = m.batch_id and $4::text <> 'updating' returning 1
+  from moved m where b.id = m.batch_id returning 1
 ),
 happened as materialized (
   select 1 as ord, run_id, 'step-status' as type, null::text as rollout_id,
@@ -26,18 +26,18 @@ happened as materialized (
       'reason', $5::text) as body
   from moved where (select count(*) from put_batch) >= 0
 ),
-${eventLog({ wakes: "$4::text <> 'updating'" })}
+${eventLog({ wakes: "true" })}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;
 
 /** @returns false when the step was not (or no longer) as the planner saw it */
-export async function moveStep(
+export async function endStep(
   pool: pg.Pool,
   runId: string,
   move: { readonly stepId: string; readonly from: StepState; readonly to: StepState; readonly reason: string | null },
 ): Promise<boolean> {
-  if (!hasEdge(stepEdges, move.from, move.to)) return false;
+  if (move.to === "updating" || !hasEdge(stepEdges, move.from, move.to)) return false;
   const reason = move.reason === null ? null : cutText(move.reason, 500);
-  const { rows } = await pool.query<{ made: boolean }>(sql, [runId, move.stepId, move.from, move.to, reason, leaseMs]);
+  const { rows } = await pool.query<{ made: boolean }>(sql, [runId, move.stepId, move.from, move.to, reason]);
   return rows[0]?.made ?? false;
 }
 

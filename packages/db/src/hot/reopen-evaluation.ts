@@ -34,7 +34,7 @@ moved as (
     ready_at = now(), stage_started_at = null, deliveries = 0, infrastructure_failures = 0, evaluate_failures = 0,
     outcome = null, ending = case when l.finished then r.run_ending end, run_ending = case when l.finished then r.run_ending end,
     run_reason = case when l.finished then r.run_reason end, reason = null, reward = null, reward_parts = null, success = null, settled_at = null,
-    final_answer = case when l.finished then r.final_answer end,
+    final_answer = case when l.finished then r.final_answer end, first_version = case when l.finished then r.first_version end,
     turns = case when l.finished then r.turns else 0 end, sampled_tokens = case when l.finished then r.sampled_tokens else 0 end
   from left_over l join rollouts own on own.id = l.id join reopened o on o.id = own.step_id
   where r.id = l.id

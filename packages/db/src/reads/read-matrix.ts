@@ -3,11 +3,18 @@ import { type Matrix, MatrixCell, type ReadMatrix } from "@rolldeck/contracts/ap
 import { endingRule } from "@rolldeck/contracts/endings";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { stepStates } from "@rolldeck/contracts/lifecycle";
+import { setAsideReasons } from "@rolldeck/contracts/plan";
 import { z } from "zod";
 import { readHead } from "./read-events.ts";
 import { finite, type Queryable, readRow, readRows } from "./rows.ts";
 
-const Row = MatrixCell.extend({ groupId: z.string(), taskSet: z.string(), instanceId: z.string() });
+const Row = MatrixCell.extend({
+  groupId: z.string(),
+  taskSet: z.string(),
+  instanceId: z.string(),
+  setAside: z.enum(setAsideReasons).nullable(),
+  held: z.boolean(),
+});
 const StepRow = z.object({ stepId: z.string(), step: z.int(), state: z.enum(stepStates) });
 const shownSteps = 500;
 
@@ -45,7 +52,8 @@ const readCells = (db: Queryable, stepId: string) =>
   readRows(
     db,
     Row,
-    `select g."id" as "groupId", g."task" as "taskSet", g."instance_id" as "instanceId", r."id" as "rolloutId",
+    `select g."id" as "groupId", g."task" as "taskSet", g."instance_id" as "instanceId", g."set_aside" as "setAside",
+       g."held", r."id" as "rolloutId",
        r."sample", r."attempt", r."stage", r."state", r."outcome", r."ending", ${finite('r."reward"')} as "reward",
        r."success", r."turns", r."flags"
      from "groups" g join "rollouts" r on r."group_id" = g."id"
@@ -55,10 +63,10 @@ const readCells = (db: Queryable, stepId: string) =>
 
 function groupRows(rows: readonly z.output<typeof Row>[]): Matrix["groups"] {
   const groups = new Map<string, Matrix["groups"][number]>();
-  for (const { groupId, taskSet, instanceId, ...cell } of rows) {
+  for (const { groupId, taskSet, instanceId, setAside, held, ...cell } of rows) {
     const group = groups.get(groupId);
     if (group) group.cells.push(cell);
-    else groups.set(groupId, { groupId, taskSet, instanceId, mean: null, cells: [cell] });
+    else groups.set(groupId, { groupId, taskSet, instanceId, setAside, held, mean: null, cells: [cell] });
   }
   return [...groups.values()].map((group) => ({ ...group, mean: baseline(group.cells) }));
 }

@@ -3,6 +3,7 @@ import { RolloutDetail } from "@rolldeck/contracts/api/rollouts";
 import { endingNames } from "@rolldeck/contracts/endings";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { rolloutOutcomes, rolloutStates, stages, stepStates } from "@rolldeck/contracts/lifecycle";
+import { setAsideReasons } from "@rolldeck/contracts/plan";
 import { z } from "zod";
 import { readAttemptRef } from "./attempt-ref.ts";
 import { finite, iso, type Queryable, readRow, readRows } from "./rows.ts";
@@ -30,6 +31,9 @@ const Row = z.object({
   success: z.boolean().nullable(),
   finalAnswer: z.string().nullable(),
   flags: z.array(z.string()),
+  held: z.boolean(),
+  setAside: z.enum(setAsideReasons).nullable(),
+  firstVersion: z.int().nullable(),
   attempt: z.int(),
   createdAt: z.string(),
   settledAt: z.string().nullable(),
@@ -67,6 +71,7 @@ const rolloutSql = `
     s."state" as "stepState", g."task" as "taskSet", g."instance_id" as "instanceId", g."id" as "groupId", o."sample",
     o."stage", o."state", o."outcome", o."ending", o."reason", ${finite('o."reward"')} as "reward",
     o."reward_parts" as "rewardParts", o."success", o."final_answer" as "finalAnswer", o."flags", o."attempt",
+    o."held" or g."held" as "held", g."set_aside" as "setAside", o."first_version" as "firstVersion",
     ${iso('o."created_at"')} as "createdAt", ${iso('o."settled_at"')} as "settledAt"
   from "rollouts" o join "runs" r on r."id" = o."run_id" join "steps" s on s."id" = o."step_id"
     join "groups" g on g."id" = o."group_id"
@@ -117,6 +122,8 @@ export function fateOf(row: Row, attempt: number, rows: readonly AnnotatedRow[])
     const reason = commonestReason(rows) ?? "zero-variance";
     return { state: "masked", reason, advantage: rows[0]?.advantage ?? null, rows: rows.length };
   }
+  if (row.setAside !== null)
+    return { state: "not-trained", reason: `its group was set aside: ${row.setAside}`, ...none };
   const open = row.stepState === "gathering" || row.stepState === "updating";
   return open
     ? { state: "pending", reason: null, ...none }

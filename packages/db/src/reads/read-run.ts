@@ -2,7 +2,7 @@
 import { RunDetail, type RunSummary } from "@rolldeck/contracts/api/runs";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { BootPhase } from "@rolldeck/contracts/events";
-import { RunConfig } from "@rolldeck/contracts/run-config";
+import { DispatcherChange, RunConfig } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
 import { gpuWorkerName, triesUnit } from "../gpu-workers.ts";
 import { readAbsence } from "./read-absence.ts";
@@ -21,6 +21,9 @@ const HeadRow = z.object({
   statusSince: z.string(),
   boot: RunDetail.shape.boot,
   servingVersion: z.int().nullable(),
+  dispatch: DispatcherChange.nullable(),
+  draining: z.boolean(),
+  runLimit: z.int().nullable(),
 });
 
 /** @throws NotFoundError */
@@ -56,7 +59,7 @@ const readHeadRow = (db: Queryable, runId: string) =>
     db,
     HeadRow,
     `select "config", "seed", ("next_seq" - 1)::float8 as "head", ${iso('"status_since"')} as "statusSince", "boot",
-       "serving_version" as "servingVersion"
+       "serving_version" as "servingVersion", "dispatch", "draining", "run_limit" as "runLimit"
      from "runs" where "id" = $1`,
     [runId],
   );

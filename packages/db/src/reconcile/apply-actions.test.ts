@@ -6,6 +6,7 @@ import { act, admitAll, createStep, snapshotOf, startPlannedRun } from "../../te
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
 import { BatchWriter } from "../hot/batch-writer.ts";
 import { type ClaimedStage, claimStage } from "../hot/claim-stage.ts";
+import { holdPart } from "../hot/hold-part.ts";
 import { moveRun } from "../runs/move-run.ts";
 import { poolLedger, readPools } from "./pools.ts";
 
@@ -94,6 +95,17 @@ test("a plan applied twice, or by two processes at once, does its work once", as
   expect(after.held).toMatchObject({ initSlot: 8, sandbox: 8 });
   expect(await used()).toMatchObject({ initSlot: (before.initSlot ?? 0) + 8, sandbox: (before.sandbox ?? 0) + 8 });
   expect(await poolLedger(database.pool)).toEqual([]);
+});
+
+test("what a person holds is not admitted, whatever the planner saw", async () => {
+  const { runId } = await startPlannedRun(database.pool);
+  const snapshot = await snapshotOf(database.pool, runId);
+  const [first, ...others] = snapshot.rollouts;
+  const by = { held: true, by: "tests" } as const;
+  await holdPart(database.pool, { part: "rollout", id: first?.rolloutId ?? "", ...by });
+  await holdPart(database.pool, { part: "group", id: others.at(-1)?.groupId ?? "", ...by });
+  expect(await act(database.pool, runId, admitAll(snapshot, runLease), snapshot)).toMatchObject({ applied: 3 });
+  expect((await snapshotOf(database.pool, runId)).held.initSlot).toBe(3);
 });
 
 test("a rollout walks through its stages; leases go back where they end", async () => {

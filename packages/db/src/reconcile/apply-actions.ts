@@ -1,19 +1,24 @@
 /**
  * A plan becomes rows. Every action is a compare-and-set on what the snapshot showed, together with its events; what meets another row
- * is refused and the run is woken to plan again, so applying a plan twice, or two plans at once, does its work once. Order: rollouts that
- * leave free leases, steps that end make room for the next, admissions spend what is free, and the run itself moves last.
+ * is refused and the run is woken to plan again, so applying a plan twice, or two plans at once, does its work once. Order: rollouts and
+ * groups that leave free leases, steps that end make room for the next, admissions spend what is free, and the run itself moves last.
  */
 import type { JobName, JobPayload } from "@rolldeck/contracts/jobs";
 import type { Action, NewGroup, RolloutSnapshot, RunSnapshot } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { asBoundaryError, isCollision } from "../database-error.ts";
+import { addGroups } from "../hot/add-groups.ts";
 import { type Admission, admitRollouts } from "../hot/admit-rollouts.ts";
-import { createStep, type NewStep } from "../hot/create-step.ts";
+import { beginUpdate } from "../hot/begin-update.ts";
+import { createStep } from "../hot/create-step.ts";
 import { moveRollouts, type PlannedMove } from "../hot/move-rollouts.ts";
-import { moveStep, redeliverUpdate } from "../hot/move-step.ts";
+import { endStep, redeliverUpdate } from "../hot/move-step.ts";
+import type { NamedGroup } from "../hot/new-groups.ts";
+import { setAsideGroups } from "../hot/set-aside.ts";
 import { moveRunFrom } from "../runs/move-run.ts";
 import { noteOnRun } from "../runs/note-on-run.ts";
+import { setRunLimit } from "../runs/set-run-limit.ts";
 import { wakeRun } from "../runs/wake.ts";
 import { queuePrepare } from "../training/queue-prepare.ts";
 
@@ -46,8 +51,12 @@ export async function applyActions(
   const parts: (() => Promise<Outcome>)[] = [
     () => prepare(pool, snapshot, of("prepare")),
     () => rollouts(pool, snapshot, of("settle", "retry", "regrade", "redeliver")),
+    () => groupsSetAside(pool, snapshot, of("set-aside")),
     () => steps(pool, snapshot, of("begin-update", "redeliver-update", "end-step")),
+    // After the updates that begin, which compare the number of groups drawn.
+    () => moreGroups(pool, snapshot, of("add-groups"), facts),
     () => newSteps(pool, snapshot, of("create-step"), facts),
+    () => runLimits(pool, snapshot, of("set-run-limit")),
     () => admissions(pool, snapshot, of("admit")),
     () => notes(pool, snapshot, of("note")),
     () => runMoves(pool, snapshot, of("move-run")),
@@ -106,44 +115,77 @@ function stageJob(runId: string, of: Pick<RolloutSnapshot, "rolloutId" | "attemp
   return stage === "run" ? { name: "run-stage", payload } : { name: "stage", payload };
 }
 
+async function groupsSetAside(pool: pg.Pool, { runId }: RunSnapshot, asked: Of<"set-aside">[]): Promise<Outcome> {
+  const { made } = await setAsideGroups(pool, runId, asked);
+  return { jobs: [], applied: made.length };
+}
+
+async function moreGroups(
+  pool: pg.Pool,
+  { runId, status, config }: RunSnapshot,
+  asked: Of<"add-groups">[],
+  facts: InstanceFacts,
+): Promise<Outcome> {
+  let applied = 0;
+  for (const action of asked) {
+    const groups = await named(config, action.groups, facts);
+    if (await addGroups(pool, { ...action, runId, status, seed: config.seed, groups })) applied += 1;
+  }
+  return { jobs: [], applied };
+}
+
 async function steps(
   pool: pg.Pool,
-  { runId }: RunSnapshot,
+  { runId, groupsDrawn }: RunSnapshot,
   asked: Of<"begin-update" | "redeliver-update" | "end-step">[],
 ): Promise<Outcome> {
   const jobs: QueuedJob[] = [];
   let applied = 0;
-  for (const action of asked) {
+  const act = (action: (typeof asked)[number]): Promise<boolean> => {
     const { stepId } = action;
-    const made = await (action.do === "redeliver-update"
-      ? redeliverUpdate(pool, runId, stepId)
-      : moveStep(
-          pool,
-          runId,
-          action.do === "end-step" ? action : { stepId, from: "gathering", to: "updating", reason: null },
-        ));
-    if (!made) continue;
+    if (action.do === "end-step") return endStep(pool, runId, action);
+    if (action.do === "redeliver-update") return redeliverUpdate(pool, runId, stepId);
+    return beginUpdate(pool, { runId, stepId, drawn: groupsDrawn ?? 0, leave: action.leave ?? null });
+  };
+  for (const action of asked) {
+    if (!(await act(action))) continue;
     applied += 1;
-    if (action.do !== "end-step") jobs.push({ name: "update", payload: { runId, stepId } });
+    if (action.do !== "end-step") jobs.push({ name: "update", payload: { runId, stepId: action.stepId } });
   }
   return { jobs, applied };
 }
 
 async function newSteps(
   pool: pg.Pool,
-  { runId, status, config }: RunSnapshot,
+  { runId, status, config, groupsDrawn }: RunSnapshot,
   asked: Of<"create-step">[],
   facts: InstanceFacts,
 ): Promise<Outcome> {
   let applied = 0;
   for (const action of asked) {
-    const groups: NewStep["groups"][number][] = [];
-    for (const group of action.groups) {
-      const task = config.taskSets[group.taskSet]?.name ?? "";
-      groups.push({ ...group, task, instanceId: await facts.instanceId(config, group) });
-    }
-    if (await createStep(pool, { ...action, runId, status, seed: config.seed, groups })) applied += 1;
+    const groups = await named(config, action.groups, facts);
+    const step = { ...action, runId, status, drawn: groupsDrawn ?? 0, seed: config.seed, groups };
+    if (await createStep(pool, step)) applied += 1;
   }
+  return { jobs: [], applied };
+}
+
+async function named<G extends NewGroup>(
+  config: RunConfig,
+  groups: readonly G[],
+  facts: InstanceFacts,
+): Promise<(G & NamedGroup)[]> {
+  const found: (G & NamedGroup)[] = [];
+  for (const group of groups) {
+    const task = config.taskSets[group.taskSet]?.name ?? "";
+    found.push({ ...group, task, instanceId: await facts.instanceId(config, group) });
+  }
+  return found;
+}
+
+async function runLimits(pool: pg.Pool, { runId }: RunSnapshot, asked: Of<"set-run-limit">[]): Promise<Outcome> {
+  let applied = 0;
+  for (const action of asked) if (await setRunLimit(pool, runId, action)) applied += 1;
   return { jobs: [], applied };
 }
 

@@ -1,11 +1,12 @@
-import type { NewLease } from "@rolldeck/contracts/plan";
+import type { NewLease, Resource } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { act, admitAll, plainTasks, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
-import { createTestDatabase } from "../../testing/postgres.ts";
+import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
 import { BatchWriter } from "../hot/batch-writer.ts";
 import { claimStage } from "../hot/claim-stage.ts";
 import { poolLedger, readDemands, readGrants, readPools, setPoolSizes, writeGrants } from "./pools.ts";
+import { readQuotas, setPool, setQuota } from "./quotas.ts";
 import { readSnapshot } from "./read-snapshot.ts";
 
 const runLease: NewLease[] = [
@@ -67,7 +68,9 @@ test("demands and grants: what is granted bounds the run, and a risen grant wake
   const find = async () => (await readDemands(own.pool)).find(({ pool }) => pool.resource === "initSlot");
   expect((await find())?.demands).toMatchObject([{ runId, held: 0, wanted: 8 }]);
   expect(
-    (await readDemands(own.pool, () => false)).find(({ pool }) => pool.resource === "sandbox")?.demands[0]?.wanted,
+    (await readDemands(own.pool, { needsSandbox: () => false, holdsRunSlotFromInit: () => true })).find(
+      ({ pool }) => pool.resource === "sandbox",
+    )?.demands[0]?.wanted,
   ).toBe(0);
   expect((await readGrants(own.pool, runId)).initSlot).toBe(512);
   await writeGrants(own.pool, [{ resource: "initSlot", granted: new Map([[runId, 3]]) }]);
@@ -78,5 +81,85 @@ test("demands and grants: what is granted bounds the run, and a risen grant wake
   expect(await wake()).toBe(before);
   await writeGrants(own.pool, [{ resource: "initSlot", granted: new Map([[runId, 4]]) }]);
   expect(await wake()).toBe((before ?? 0) + 1);
+  await own.drop();
+});
+
+describe("what a run asks for", () => {
+  const facts = { needsSandbox: () => true, holdsRunSlotFromInit: (name: string) => name === "bounded" };
+  const demandOf = async (database: TestDatabase, runId: string, resource: Resource) =>
+    (await readDemands(database.pool, facts))
+      .find(({ pool }) => pool.resource === resource)
+      ?.demands.find((demand) => demand.runId === runId);
+
+  test("has its weight, priority and project, as they were changed since", async () => {
+    const own = await createTestDatabase();
+    const config = { project: "alpha", dispatcher: { weight: 3, priority: 2 } };
+    const { runId } = await startPlannedRun(own.pool, { config });
+    expect(await demandOf(own, runId, "initSlot")).toMatchObject({ weight: 3, priority: 2, project: "alpha" });
+    const change = { weight: 0.5, bounds: { init: 2, run: 2, evaluate: 1 } };
+    await own.pool.query("update runs set dispatch = $2 where id = $1", [runId, change]);
+    expect(await demandOf(own, runId, "initSlot")).toMatchObject({ weight: 0.5, priority: 2, wanted: 2 });
+    expect((await snapshotOf(own.pool, runId)).config.dispatcher).toMatchObject({ ...change, priority: 2 });
+    await own.drop();
+  });
+
+  test("takes run slots for init only where its policy holds them from there", async () => {
+    const own = await createTestDatabase();
+    for (const [name, wanted] of [
+      ["pipeline", 0],
+      ["bounded", 8],
+    ] as const) {
+      const { runId } = await startPlannedRun(own.pool, { config: { dispatcher: { name } } });
+      expect((await demandOf(own, runId, "runSlot"))?.wanted).toBe(wanted);
+    }
+    await own.drop();
+  });
+
+  test("leaves out what is held back and, draining, what was never begun", async () => {
+    const own = await createTestDatabase();
+    const { runId } = await startPlannedRun(own.pool, { groups: 2, groupSize: 4 });
+    const wanted = async () => (await demandOf(own, runId, "initSlot"))?.wanted;
+    expect(await wanted()).toBe(8);
+    const { rollouts } = await snapshotOf(own.pool, runId);
+    await own.pool.query("update rollouts set held = true where id = $1", [rollouts[0]?.rolloutId]);
+    expect(await wanted()).toBe(7);
+    await own.pool.query("update groups set held = true where id = $1", [rollouts[7]?.groupId]);
+    expect(await wanted()).toBe(3);
+    await act(own.pool, runId, admitAll(await snapshotOf(own.pool, runId), runLease).slice(1, 3));
+    await own.pool.query("update runs set draining = true where id = $1", [runId]);
+    expect(await wanted()).toBe(2);
+    await own.drop();
+  });
+
+  test("says how much of it is for evaluation", async () => {
+    const own = await createTestDatabase();
+    const { runId } = await startPlannedRun(own.pool, { groups: 1, groupSize: 2 });
+    const evaluate = { do: "create-step", purpose: "evaluate", step: 0, source: "planned", batchId: null } as const;
+    const groups = [{ taskSet: 0, split: "evaluate" as const, instanceIndex: 0 }];
+    await act(own.pool, runId, [{ ...evaluate, groups, groupSize: 3 }]);
+    expect(await demandOf(own, runId, "initSlot")).toMatchObject({ held: 0, wanted: 5, evaluating: 3 });
+    await act(own.pool, runId, admitAll(await snapshotOf(own.pool, runId), runLease));
+    expect(await demandOf(own, runId, "initSlot")).toMatchObject({ held: 5, wanted: 5, evaluating: 3 });
+    expect((await snapshotOf(own.pool, runId)).groupsDrawn).toBe(1);
+    await own.drop();
+  });
+});
+
+test("quotas and pools are set once for all that ask alike, and wake who may get more", async () => {
+  const own = await createTestDatabase();
+  const { runId } = await startPlannedRun(own.pool);
+  const quota = { project: "alpha", resource: "sandbox", quota: 4 } as const;
+  expect(await setQuota(own.pool, quota)).toEqual([runId]);
+  expect(await setQuota(own.pool, quota)).toEqual([]);
+  expect(await readQuotas(own.pool)).toEqual([quota]);
+  const sandboxes = async () => (await readDemands(own.pool)).find(({ pool }) => pool.resource === "sandbox");
+  expect((await sandboxes())?.quotas).toEqual(new Map([["alpha", 4]]));
+  expect(await setQuota(own.pool, { ...quota, quota: null })).toEqual([runId]);
+  expect(await readQuotas(own.pool)).toEqual([]);
+  await act(own.pool, runId, admitAll(await snapshotOf(own.pool, runId), runLease));
+  expect(await setPool(own.pool, "sandbox", { size: 3, evaluationReserve: 2 })).toEqual([runId]);
+  // Eight are held: no pool is smaller than that.
+  expect((await sandboxes())?.pool).toEqual({ resource: "sandbox", size: 8, used: 8, evaluationReserve: 2 });
+  expect(await setPool(own.pool, "sandbox", { size: 3 })).toEqual([]);
   await own.drop();
 });

@@ -1,4 +1,5 @@
 /** Pools, who holds and wants how much of each, and what each run was granted. */
+import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
 import { type Demand, type Resource, type ResourceCounts, resources } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { z } from "zod";
@@ -11,18 +12,36 @@ export interface Pool {
   /** Leases there may be: kept sandboxes take room of theirs. */
   readonly size: number;
   readonly used: number;
+  /** Leases that only evaluation rollouts may take. */
+  readonly evaluationReserve: number;
 }
 export interface ResourceDemands {
   readonly pool: Pool;
   /** One per live run. */
   readonly demands: readonly Demand[];
+  /** Leases that all runs of a project may hold together; a project that is not named has no limit. */
+  readonly quotas: ReadonlyMap<string, number>;
 }
 
-const PoolRow = z.object({ resource: z.enum(resources), size: z.int(), used: z.int() });
+const PoolRow = z.object({
+  resource: z.enum(resources),
+  size: z.int(),
+  used: z.int(),
+  evaluationReserve: z.int(),
+  quotas: z.record(z.string(), z.int()),
+});
 
-export async function readPools(pool: pg.Pool): Promise<Pool[]> {
-  const { rows } = await pool.query(`select resource, ${poolRoom("p")} as size, used from pools p order by resource`);
-  return z.array(PoolRow).parse(rows);
+const poolSql = `
+select p.resource, ${poolRoom("p")} as size, p.used, p.evaluation_reserve as "evaluationReserve",
+  (select coalesce(json_object_agg(q.project, q.quota), '{}') from project_quotas q where q.resource = p.resource) as quotas
+from pools p order by p.resource`;
+
+export async function readPools(pool: pg.Pool): Promise<(Pool & Pick<ResourceDemands, "quotas">)[]> {
+  const { rows } = await pool.query({ name: "pools", text: poolSql });
+  return z
+    .array(PoolRow)
+    .parse(rows)
+    .map(({ quotas, ...row }) => ({ ...row, quotas: new Map(Object.entries(quotas)) }));
 }
 
 /**
@@ -38,20 +57,34 @@ export async function setPoolSizes(pool: pg.Pool, sizes: Readonly<Partial<Record
   );
 }
 
-/** Per live run: leases held by resource, unsettled rollouts by stage that wait for a slot, and what bounds them. */
+/**
+ * Per live run: leases held by resource, unsettled rollouts by stage that wait for a slot, what bounds them, and how much of both
+ * is of evaluations. What a person holds, and what a draining run has not begun, asks for nothing.
+ */
 const demandSql = `
 with live as (
-  select id, config -> 'dispatcher' -> 'bounds' as bounds, status from runs
+  select id, project, status, draining, (config -> 'dispatcher') || coalesce(dispatch, '{}') as dispatcher from runs
   where status = 'running' or id in (select run_id from pool_leases)
 ),
 held as (
   select run_id, json_object_agg(resource, n) as held from
     (select run_id, resource, count(*) as n from pool_leases group by 1, 2) l group by run_id
 ),
+evaluating as (
+  select run_id, json_object_agg(resource, n) as held from (
+    select l.run_id, l.resource, count(*) as n
+    from steps s join rollouts r on r.step_id = s.id join pool_leases l on l.rollout_id = r.id
+    where s.purpose = 'evaluate' and s.state = 'gathering' and s.run_id in (select id from live) group by 1, 2
+  ) l group by run_id
+),
 waiting as (
-  select r.run_id, json_object_agg(stage, n) as waiting, min(oldest) as oldest from (
-    select r.run_id, r.stage, count(*) as n, min(ready_at) as oldest from rollouts r join live l on l.id = r.run_id
-    where r.state = 'waiting' and l.status = 'running' group by 1, 2
+  select r.run_id, json_agg(json_build_object('stage', stage, 'purpose', purpose, 'n', n)) as waiting, min(oldest) as oldest from (
+    select r.run_id, r.stage, s.purpose, count(*) as n, min(r.ready_at) as oldest
+    from rollouts r join live l on l.id = r.run_id join steps s on s.id = r.step_id
+    where r.state = 'waiting' and l.status = 'running' and s.state = 'gathering' and not r.held
+      and not (l.draining and r.stage = 'init' and r.attempt = r.first_attempt)
+      and not exists (select from groups g where g.id = r.group_id and g.run_id = r.run_id and g.held)
+    group by 1, 2, 3
   ) r group by r.run_id
 ),
 tasks as (
@@ -59,60 +92,89 @@ tasks as (
   from (select l.id as run_id, jsonb_array_elements(u.config -> 'taskSets') ->> 'name' as task from live l join runs u using (id)) t
   group by t.run_id
 )
-select l.id, l.bounds, coalesce(h.held, '{}') as held, coalesce(w.waiting, '{}') as waiting, t.tasks,
+select l.id, l.project, l.dispatcher -> 'bounds' as bounds, l.dispatcher ->> 'name' as dispatcher,
+  coalesce((l.dispatcher ->> 'weight')::float8, 1) as weight, coalesce((l.dispatcher ->> 'priority')::int, 0) as priority,
+  coalesce(h.held, '{}') as held, coalesce(e.held, '{}') as evaluating, coalesce(w.waiting, '[]') as waiting, t.tasks,
   (extract(epoch from w.oldest) * 1000)::float8 as waiting_since
-from live l left join held h on h.run_id = l.id left join waiting w on w.run_id = l.id left join tasks t on t.run_id = l.id
+from live l left join held h on h.run_id = l.id left join evaluating e on e.run_id = l.id left join waiting w on w.run_id = l.id
+left join tasks t on t.run_id = l.id
 order by l.id`;
 
+const Held = z.partialRecord(z.enum(resources), z.int());
 const DemandRow = z.object({
   id: z.string(),
+  project: z.string(),
   bounds: z.object({ init: z.int(), run: z.int(), evaluate: z.int() }),
-  held: z.partialRecord(z.enum(resources), z.int()),
-  waiting: z.object({ init: z.int().default(0), run: z.int().default(0), evaluate: z.int().default(0) }),
+  dispatcher: z.string(),
+  weight: z.number(),
+  priority: z.int(),
+  held: Held,
+  evaluating: Held,
+  waiting: z.array(z.object({ stage: z.enum(stages), purpose: z.enum(["train", "evaluate"]), n: z.int() })),
   tasks: z.array(z.string()).nullable(),
   waiting_since: z.number().nullable(),
 });
 type DemandRow = z.infer<typeof DemandRow>;
 
-/**
- * What every live run holds and could use of each resource now.
- * @param needsSandbox whether a task's rollouts take sandboxes; absent: all do
- */
-export async function readDemands(
-  pool: pg.Pool,
-  needsSandbox: (task: string) => boolean = () => true,
-): Promise<ResourceDemands[]> {
+/** What demands follow from besides rows. */
+export interface DemandFacts {
+  /** Whether a task's rollouts take sandboxes. */
+  needsSandbox(task: string): boolean;
+  /** Whether a dispatcher takes the run slot with the admission to init. */
+  holdsRunSlotFromInit(dispatcher: string): boolean;
+}
+/** Nothing is known: all may need everything. */
+const anything: DemandFacts = { needsSandbox: () => true, holdsRunSlotFromInit: () => true };
+
+/** What every live run holds and could use of each resource now. */
+export async function readDemands(pool: pg.Pool, facts: DemandFacts = anything): Promise<ResourceDemands[]> {
   const pools = await readPools(pool);
   const { rows } = await pool.query({ name: "demands", text: demandSql });
   const runs = z.array(DemandRow).parse(rows);
-  return pools.map((one) => ({
+  return pools.map(({ quotas, ...one }) => ({
     pool: one,
-    demands: runs.map((run): Demand => {
-      const held = run.held[one.resource] ?? 0;
-      const sandboxed = (run.tasks ?? []).some(needsSandbox);
-      return {
-        runId: run.id,
-        weight: 1,
-        held,
-        wanted: Math.max(held, wantedOf(one.resource, run, held, sandboxed)),
-        waitingSince: run.waiting_since,
-      };
-    }),
+    demands: runs.map((run) => demandOf(one.resource, run, facts)),
+    quotas,
   }));
 }
 
-/** Upper bound over all dispatchers: what a policy leaves unused goes back at the next plan. */
-function wantedOf(resource: Resource, { waiting, bounds }: DemandRow, held: number, sandboxed: boolean): number {
+function demandOf(resource: Resource, run: DemandRow, facts: DemandFacts): Demand {
+  const held = run.held[resource] ?? 0;
+  const wanted = Math.max(held, wantedOf(resource, run, held, run.waiting, facts));
+  const own = run.waiting.filter(({ purpose }) => purpose === "evaluate");
+  const evaluating = wantedOf(resource, run, run.evaluating[resource] ?? 0, own, facts);
+  return {
+    runId: run.id,
+    weight: run.weight,
+    priority: run.priority,
+    project: run.project,
+    evaluating: Math.min(wanted, evaluating),
+    held,
+    wanted,
+    waitingSince: run.waiting_since,
+  };
+}
+
+/** Upper bound over the policies: what one leaves unused goes back at the next plan. */
+function wantedOf(
+  resource: Resource,
+  { bounds, tasks, dispatcher }: DemandRow,
+  held: number,
+  waiting: DemandRow["waiting"],
+  facts: DemandFacts,
+): number {
+  const inLine = (stage: Stage): number => waiting.reduce((sum, row) => sum + (row.stage === stage ? row.n : 0), 0);
   switch (resource) {
     case "initSlot":
-      return Math.min(held + waiting.init, bounds.init);
+      return Math.min(held + inLine("init"), bounds.init);
     case "runSlot":
-      // A policy that holds run slots from init on asks for them there.
-      return held + waiting.init + waiting.run;
+      return held + inLine("run") + (facts.holdsRunSlotFromInit(dispatcher) ? inLine("init") : 0);
     case "gradeSlot":
-      return Math.min(held + waiting.evaluate, bounds.evaluate);
+      return Math.min(held + inLine("evaluate"), bounds.evaluate);
     case "sandbox":
-      return sandboxed ? held + waiting.init + waiting.run + waiting.evaluate : held;
+      return (tasks ?? []).some((task) => facts.needsSandbox(task))
+        ? held + inLine("init") + inLine("run") + inLine("evaluate")
+        : held;
     case "gpu":
       return held;
   }

@@ -1,12 +1,25 @@
-/** What the planner sees of a run, read in two statements: the wake with the run, so that what rises later is another round's. */
+/**
+ * What the planner sees of a run, read in two statements: the wake with the run, so that what rises later is another round's; the
+ * rollouts with their groups, so that none is seen without the other, and only of steps that the first one showed.
+ */
 import { endingNames } from "@rolldeck/contracts/endings";
+import { leaseMs } from "@rolldeck/contracts/jobs";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "@rolldeck/contracts/lifecycle";
-import { type ResourceCounts, type RolloutSnapshot, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
+import {
+  type GroupSnapshot,
+  type Resource,
+  type ResourceCounts,
+  type RolloutSnapshot,
+  type RunSnapshot,
+  resources,
+  setAsideReasons,
+} from "@rolldeck/contracts/plan";
 import type { Split } from "@rolldeck/contracts/ports/task";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { DispatcherChange, type RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { z } from "zod";
-import { gpuWorkerNameSql } from "../gpu-workers.ts";
+import { EngineLoad, gpuWorkerNameSql } from "../gpu-workers.ts";
+import { withChange } from "../runs/change-dispatcher.ts";
 import { keepConfig } from "../runs/read-config.ts";
 
 /** What the snapshot needs to know of a task set. */
@@ -22,15 +35,29 @@ export type TaskFacts = (config: RunConfig) => Promise<readonly TaskSetFacts[]>;
 
 /** Steps that are over and still shown to the planner, of each purpose: it asks what came last. */
 const recentSteps = 16;
+/** Starts of the last minute that are shown, the newest: a rate is kept over a second or so. */
+const mostStarts = 1024;
 
-const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8`;
+/** Milliseconds as a double at once: `extract` would go by way of a numeric, which shows at thousands of rows. */
+const ms = (column: string): string => `date_part('epoch', ${column}) * 1000`;
 
 const runSql = `
 select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures, r.prepare_refusal,
   ${ms("r.prepare_lease_until")} as prepare_lease_until, ${ms("r.started_at")} as started_at, r.sampled_tokens::float8 as sampled_tokens,
   ${ms("r.trainer_lease_until")} as trainer_lease_until,
-  (select g.boot_id from gpu_workers g
-    where g.state = 'ready' and g.name = ${gpuWorkerNameSql("r.config")}) as backend_boot_id,
+  e.boot_id as backend_boot_id, e.load as engine,
+  r.groups_drawn, r.dispatch, r.draining,
+  case when r.run_limit is not null then
+    json_build_object('limit', r.run_limit, 'since', ${ms("r.run_limit_since")}) end as run_limit,
+  case when ((r.config -> 'dispatcher') || coalesce(r.dispatch, '{}')) ->> 'startsPerSecond' is null then '{}' else array(
+    (select ${ms("s.started_at")} from stage_spans s
+      where s.run_id = r.id and s.stage = 'init' and s.started_at > now() - interval '1 minute'
+      order by s.started_at desc limit ${mostStarts})
+    union all
+    -- Admitted, not claimed yet: admission set the lease.
+    select ${ms("o.lease_until")} - ${leaseMs} from rollouts o
+    where o.run_id = r.id and o.state = 'queued' and o.stage = 'init' and o.stage_started_at is null
+  ) end as recent_starts,
   (select coalesce(json_object_agg(resource, n), '{}') from
     (select resource, count(*) as n from pool_leases where run_id = r.id group by resource) h) as held,
   (select coalesce(json_agg(json_build_object('stepId', s.id, 'purpose', s.purpose, 'step', s.step, 'state', s.state,
@@ -44,17 +71,26 @@ select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.m
   (select coalesce(json_agg(json_build_object('batchId', b.id, 'trainerStep', b.trainer_step, 'request', b.request,
       'deadlineAt', ${ms("b.deadline_at")}) order by b.created_at, b.trainer_step), '[]')
     from batch_requests b where b.run_id = r.id and b.state = 'requested') as batches
-from runs r where r.id = $1`;
+from runs r
+left join gpu_workers e on e.name = ${gpuWorkerNameSql("r.config")} and e.state = 'ready'
+where r.id = $1`;
 
 const rolloutsSql = `
 select r.id, r.step_id, r.group_id, g.task_set, r.sample, r.attempt, r.stage, r.state, r.claim, r.deliveries,
   ${ms("r.lease_until")} as lease_until, ${ms("r.not_before")} as not_before, ${ms("r.ready_at")} as ready_at,
   ${ms("r.stage_started_at")} as stage_started_at, r.ending, r.outcome, r.reward, r.reason,
   r.infrastructure_failures, r.first_attempt, r.evaluate_failures,
-  array(select l.resource from pool_leases l where l.rollout_id = r.id) as holds
+  r.first_version, ${ms("r.settled_at")} as settled_at, r.held,
+  case when r.sample = 0 then json_build_object('split', g.split, 'instanceIndex', g.instance_index, 'setAside', g.set_aside,
+    'replaces', g.replaces, 'expectedMs', g.expected_ms, 'held', g.held) end as group,
+  coalesce(l.holds, 0) as holds
 from rollouts r join groups g on g.id = r.group_id
-where r.step_id in (select id from steps where run_id = $1 and state in ('gathering', 'updating'))
-order by g.position, r.sample`;
+left join (
+  select rollout_id, bit_or(case resource ${resources.map((name, place) => `when '${name}' then ${1 << place}`).join(" ")} end) as holds
+  from pool_leases where run_id = $2 group by rollout_id
+) l on l.rollout_id = r.id
+where r.step_id = any($1::text[])
+order by g.position, r.group_id, r.sample`;
 
 const time = z.number().nullable();
 const RunRow = z.object({
@@ -71,6 +107,12 @@ const RunRow = z.object({
   sampled_tokens: z.number(),
   trainer_lease_until: time,
   backend_boot_id: z.string().nullable(),
+  engine: EngineLoad.nullable(),
+  groups_drawn: z.int(),
+  dispatch: DispatcherChange.nullable(),
+  draining: z.boolean(),
+  run_limit: z.object({ limit: z.int(), since: z.number() }).nullable(),
+  recent_starts: z.array(z.number()),
   held: z.partialRecord(z.enum(resources), z.int()),
   steps: z.array(
     z.object({
@@ -120,8 +162,23 @@ const RolloutRow = z.object({
   infrastructure_failures: z.int(),
   first_attempt: z.int(),
   evaluate_failures: z.int(),
-  holds: z.array(z.enum(resources)),
+  first_version: z.int().nullable(),
+  settled_at: time,
+  held: z.boolean(),
+  group: z
+    .object({
+      split: z.enum(["train", "evaluate"]),
+      instanceIndex: z.int(),
+      setAside: z.enum(setAsideReasons).nullable(),
+      replaces: z.string().nullable(),
+      expectedMs: z.object({ init: z.number(), run: z.number(), evaluate: z.number() }).nullable(),
+      held: z.boolean(),
+    })
+    .nullable(),
+  /** Bit n stands for the nth of `resources`. */
+  holds: z.int(),
 });
+type RolloutRow = z.infer<typeof RolloutRow>;
 
 /** Null when there is no such run. */
 export async function readSnapshot(
@@ -132,16 +189,18 @@ export async function readSnapshot(
   const found = await pool.query({ name: "snapshot-run", text: runSql, values: [runId] });
   if (found.rows.length === 0) return null;
   const run = RunRow.parse(found.rows[0]);
-  const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [runId] });
-  const rollouts = z.array(RolloutRow).parse(rows).map(rolloutOf);
-  const config = keepConfig(runId, run.config);
+  const open = run.steps.filter(({ state }) => state === "gathering" || state === "updating");
+  const stepIds = open.map(({ stepId }) => stepId);
+  const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds, runId] });
+  const rollouts = z.array(RolloutRow).parse(rows);
+  const config = withChange(keepConfig(runId, run.config), run.dispatch);
   return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), wake: run.wake };
 }
 
 function snapshotOf(
   runId: string,
   run: RunRow & { readonly config: RunConfig },
-  rollouts: readonly RolloutSnapshot[],
+  rollouts: readonly RolloutRow[],
   tasks: readonly TaskSetFacts[],
 ): RunSnapshot {
   const { config } = run;
@@ -165,7 +224,13 @@ function snapshotOf(
     taskSandboxes: tasks.map(({ sandbox }) => sandbox),
     gradedInPlace: tasks.map(({ gradeInPlace }) => gradeInPlace ?? false),
     steps: run.steps,
-    rollouts,
+    rollouts: rollouts.map(rolloutOf),
+    groups: rollouts.flatMap(groupOf),
+    groupsDrawn: run.groups_drawn,
+    recentStarts: run.recent_starts.sort((a, b) => a - b),
+    engine: run.engine,
+    runLimit: run.run_limit,
+    draining: run.draining,
     batchRequests: run.batches.map(({ request, ...batch }) => ({
       ...batch,
       groups: request.instances.map(({ taskSet, index }) => ({ taskSet, split: "train", instanceIndex: index })),
@@ -188,7 +253,17 @@ const countsOf = (held: RunRow["held"]): ResourceCounts => ({
   gpu: held.gpu ?? 0,
 });
 
-const rolloutOf = (row: z.infer<typeof RolloutRow>): RolloutSnapshot => ({
+const groupOf = ({ group, group_id, step_id, task_set }: RolloutRow): GroupSnapshot[] => {
+  if (group === null) return [];
+  const { split, instanceIndex, ...rest } = group;
+  return [{ groupId: group_id, stepId: step_id, instance: { taskSet: task_set, split, instanceIndex }, ...rest }];
+};
+
+const heldBits: readonly (readonly Resource[])[] = Array.from({ length: 1 << resources.length }, (_, bits) =>
+  resources.filter((_resource, place) => (bits & (1 << place)) !== 0),
+);
+
+const rolloutOf = (row: RolloutRow): RolloutSnapshot => ({
   rolloutId: row.id,
   stepId: row.step_id,
   groupId: row.group_id,
@@ -210,5 +285,8 @@ const rolloutOf = (row: z.infer<typeof RolloutRow>): RolloutSnapshot => ({
   infrastructureFailures: row.infrastructure_failures,
   firstAttempt: row.first_attempt,
   evaluateFailures: row.evaluate_failures,
-  holds: row.holds,
+  holds: heldBits[row.holds] ?? [],
+  firstVersion: row.first_version,
+  settledAt: row.settled_at,
+  held: row.held,
 });

@@ -20,6 +20,8 @@ const Row = z.object({
   success: z.boolean().nullable(),
   turns: z.int(),
   sampledTokens: z.int(),
+  /** Policy version that served when its run stage was first taken; null where none was known. */
+  firstVersion: z.int().nullable(),
   /** Database clock, milliseconds. */
   settledAtMs: z.number(),
 });
@@ -27,13 +29,17 @@ export type StepRollout = Readonly<z.infer<typeof Row>> & { readonly trajectory:
 
 const columns = `r.id as "rolloutId", r.group_id as "groupId", g.position, g.task_set as "taskSet", g.instance_id as "instanceId",
   r.sample, r.attempt, r.outcome, r.ending, r.reward, r.success, r.turns, r.sampled_tokens as "sampledTokens",
+  r.first_version as "firstVersion",
   (extract(epoch from r.settled_at) * 1000)::float8 as "settledAtMs"`;
 
-/** Settled rollouts of a step with the trajectory of their last attempt, by group position and sample. */
+/**
+ * Settled rollouts of a step with the trajectory of their last attempt, by group position and sample: without groups that were
+ * set aside and without what was started beyond what the step needs.
+ */
 export async function readStepRollouts(pool: pg.Pool, stepId: string): Promise<StepRollout[]> {
   const { rows } = await pool.query(
     `select ${columns} from rollouts r join groups g on g.id = r.group_id
-     where r.step_id = $1 and r.state = 'settled' order by g.position, r.sample`,
+     where r.step_id = $1 and r.state = 'settled' and g.set_aside is null and r.ending <> 'not_needed' order by g.position, r.sample`,
     [stepId],
   );
   return withTrajectories(pool, rows);

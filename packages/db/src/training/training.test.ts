@@ -278,3 +278,18 @@ test("a checkpoint is recorded once; the newest up to a version is found", async
   expect(await newestCheckpoint(pool, runId, 19)).toMatchObject({ version: 10 });
   expect((await events(runId)).filter(({ type }) => type === "checkpoint-saved")).toHaveLength(3);
 });
+
+test("an update has neither groups that were set aside nor what was started beyond its need", async () => {
+  const { pool } = database;
+  const { runId, update } = await startUpdate();
+  const { stepId } = update;
+  const whole = await readStepRollouts(pool, stepId);
+  expect(whole.map(({ sample }) => sample)).toEqual([0, 1]);
+  await pool.query(
+    "update rollouts set ending = 'not_needed', outcome = 'cancelled' where run_id = $1 and sample = 0",
+    [runId],
+  );
+  expect((await readStepRollouts(pool, stepId)).map(({ sample }) => sample)).toEqual([1]);
+  await pool.query("update groups set set_aside = 'zero-variance' where run_id = $1", [runId]);
+  expect(await readStepRollouts(pool, stepId)).toEqual([]);
+});

@@ -49,3 +49,31 @@ test("a model is adopted after a restart only where there was one", () => {
     level: "warning",
   });
 });
+
+test("what people and the planner change of dispatch is said in words", () => {
+  const lines = [
+    describeEvent({
+      type: "group-set-aside",
+      groupId: "01kv8r7q0000abcdefghijkmnp",
+      stepId: "s",
+      as: "not-needed",
+      cancelled: 3,
+      reason: "the step has what it needs",
+    }),
+    describeEvent({ type: "groups-added", stepId: "s", step: 4, groups: 2, rollouts: 16, replacing: 1 }),
+    describeEvent({ type: "groups-moved", fromStepId: "s", toStepId: "t", step: 5, groupIds: ["a"] }),
+    describeEvent({ type: "run-limit-changed", from: null, to: 48, reason: "requests wait in the engine" }),
+    describeEvent({ type: "dispatcher-changed", change: { weight: 2 }, by: "the owner" }),
+    describeEvent({ type: "drain-changed", draining: true, by: "the owner", reason: null }),
+    describeEvent({ type: "hold-changed", part: "group", id: "01kv8r7q0000abcdefghijkmnp", held: true, by: "ci" }),
+  ];
+  expect(lines.map(({ text }) => text)).toEqual([
+    "group …ijkmnp set aside as not needed, 3 rollouts cancelled: the step has what it needs",
+    "step 4: 2 groups and 16 rollouts more, 1 in place of groups set aside",
+    "1 group moved to step 5",
+    "rollouts that run at once: the bound → 48: requests wait in the engine",
+    'the owner changed the dispatcher: {"weight":2}',
+    "the owner drains the run: nothing new is started",
+    "ci holds group …ijkmnp",
+  ]);
+});

@@ -61,6 +61,35 @@ export function describeEvent(body: EventBody): EventLine {
       return rolloutStatus(body);
     case "rollouts-moved":
       return info(`${plural(body.rolloutIds.length, "rollout")} ${body.state} in ${body.stage}`);
+    case "groups-added":
+      return info(
+        `step ${body.step}: ${plural(body.groups, "group")} and ${plural(body.rollouts, "rollout")} more${body.replacing === 0 ? "" : `, ${body.replacing} in place of groups set aside`}`,
+      );
+    case "groups-moved":
+      return info(`${plural(body.groupIds.length, "group")} moved to step ${body.step}`);
+    case "group-set-aside":
+      return {
+        text: reasoned(
+          `group ${lastOf(body.groupId)} set aside as ${body.as.replace("-", " ")}${body.cancelled === 0 ? "" : `, ${plural(body.cancelled, "rollout")} cancelled`}`,
+          body.reason,
+        ),
+        level: "info",
+      };
+    case "run-limit-changed":
+      return info(
+        reasoned(`rollouts that run at once: ${body.from ?? "the bound"} → ${body.to ?? "the bound"}`, body.reason),
+      );
+    case "dispatcher-changed":
+      return info(`${body.by} changed the dispatcher: ${JSON.stringify(body.change)}`);
+    case "drain-changed":
+      return info(
+        reasoned(
+          body.draining ? `${body.by} drains the run: nothing new is started` : `${body.by} no longer drains the run`,
+          body.reason,
+        ),
+      );
+    case "hold-changed":
+      return info(`${body.by} ${body.held ? "holds" : "lets go of"} ${body.part} ${lastOf(body.id)}`);
     case "turn-sampled":
       return info(
         `rollout ${lastOf(body.rolloutId)} turn ${body.turn}: ${plural(body.sampledTokens, "token")} in ${formatDuration(body.sampleMs)}${body.calls.length > 0 ? `, calls ${body.calls.join(", ")}` : ""}${body.stopReason === "length" ? ", cut by length" : ""}`,

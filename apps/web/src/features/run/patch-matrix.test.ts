@@ -23,8 +23,16 @@ const matrix: Matrix = {
   state: "gathering",
   steps: [1],
   groups: [
-    { groupId: "g1", taskSet: "t", instanceId: "i1", mean: null, cells: [cell("a", 0), cell("b", 1)] },
-    { groupId: "g2", taskSet: "t", instanceId: "i2", mean: null, cells: [cell("c", 0)] },
+    {
+      groupId: "g1",
+      taskSet: "t",
+      instanceId: "i1",
+      setAside: null,
+      held: false,
+      mean: null,
+      cells: [cell("a", 0), cell("b", 1)],
+    },
+    { groupId: "g2", taskSet: "t", instanceId: "i2", setAside: null, held: false, mean: null, cells: [cell("c", 0)] },
   ],
 };
 const event = (body: EventBody, seq = 1): RunEvent => ({ runId: "run", seq, at: "2026-11-29T00:00:00Z", body });

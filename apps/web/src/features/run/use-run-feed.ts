@@ -24,6 +24,18 @@ const detailTypes = new Set([
   "checkpoint-saved",
   "model-adopted",
   "metrics-written",
+  "run-limit-changed",
+  "dispatcher-changed",
+  "drain-changed",
+]);
+/** What changes which groups a step has, or what they are. */
+const matrixTypes = new Set([
+  "step-created",
+  "step-status",
+  "groups-added",
+  "groups-moved",
+  "group-set-aside",
+  "hold-changed",
 ]);
 
 export interface RunFeed {
@@ -56,7 +68,7 @@ export function useRunFeed(runId: string, head: number | null, frozen: boolean):
       );
     if (batch.some((event) => detailTypes.has(event.body.type))) refetchDetail();
     if (batch.some((event) => event.body.type === "metrics-written")) refetchMetrics();
-    if (batch.some((event) => event.body.type === "step-created" || event.body.type === "step-status")) refetchMatrix();
+    if (batch.some((event) => matrixTypes.has(event.body.type))) refetchMatrix();
   }, applyMs);
 
   useRunEvents(

@@ -1,0 +1,42 @@
+/**
+ * Rollouts that end unscored together with what they belong to. The rows stay: what they did until then can be read, and the
+ * sandboxes go as those of any settled rollout do.
+ */
+
+/**
+ * CTEs after one named `doomed` (ord, id, ending, reason; rows locked by now and unsettled). They end in `moved`; read
+ * `cancelledDone` in whatever comes last.
+ */
+export const cancelledRollouts = `
+moved as (
+  update rollouts r set state = 'settled', claim = r.claim + 1, worker_id = null, lease_until = null, not_before = null,
+    held = false, outcome = 'cancelled', ending = d.ending, reason = d.reason, settled_at = clock_timestamp()
+  from doomed d where r.id = d.id
+  returning d.ord, r.group_id, r.id, r.attempt, r.stage, r.claim, r.ending, d.reason
+),
+attempts_ended as (
+  update attempts a set ended_at = now(), reason = m.reason,
+    turns = (select count(*) from transitions t where t.rollout_id = a.rollout_id and t.attempt = a.attempt)
+  from moved m where a.rollout_id = m.id and a.attempt = m.attempt
+  returning 1
+),
+spans_ended as (
+  update stage_spans s set ended_at = coalesce(s.ended_at, now())
+  from moved m where s.rollout_id = m.id and s.attempt = m.attempt and s.stage = m.stage
+  returning 1
+),
+freed as (
+  delete from pool_leases l using moved m where l.rollout_id = m.id returning l.resource
+),
+pool_lock as materialized (
+  select resource from pools where resource in (select resource from freed) order by resource for no key update
+),
+returned as (
+  update pools p set used = p.used - f.n from (select resource, count(*)::int as n from freed group by resource) f
+  where p.resource = f.resource and (select count(*) from pool_lock) > 0
+  returning 1
+)`;
+
+/** SQL condition that holds once all of it is written. */
+export const cancelledDone =
+  "(select count(*) from attempts_ended) + (select count(*) from spans_ended) + (select count(*) from returned) >= 0";
