@@ -26,7 +26,8 @@ const Command = z.tuple([z.literal("wait"), z.enum(stages)]);
 const nothing = { head: new Uint8Array(), gapBytes: 0, tail: new Uint8Array(), bytes: 0 };
 
 export class TimedRuntime implements SandboxRuntime {
-  readonly name = "timed";
+  /** Rows know only runtimes that there are. */
+  readonly name = "process";
   readonly isolation = "none: it only waits";
   readonly limits = [];
   readonly #rollouts: TimedRollouts;

@@ -82,10 +82,10 @@ test("the pipeline's ideal speed-up on the paper's workload is 1.64 to 1.67", { 
 test("on the anchor's workload a FIFO pipeline gains 1.26, from seed to seed 1.14 to 1.38", {
   timeout: 240_000,
 }, () => {
-  const seeds = Array.from({ length: 8 }, (_, at) => at + 1);
+  const seeds = Array.from({ length: 20 }, (_, at) => at + 1);
   const ratios = speedups((seed) => anchorWorkload(seed), seeds).map(({ bounded, other }) => bounded / other);
-  expect(mean(ratios)).toBeGreaterThan(1.22);
-  expect(mean(ratios)).toBeLessThan(1.3);
+  expect(mean(ratios)).toBeGreaterThan(1.24);
+  expect(mean(ratios)).toBeLessThan(1.29);
   expect(Math.min(...ratios)).toBeGreaterThan(1.1);
   expect(Math.max(...ratios)).toBeLessThan(1.4);
 });
