@@ -26,7 +26,8 @@ export async function seedScheduleStory(pool: pg.Pool): Promise<ScheduleStory> {
   const dispatcher = { bounds };
   const runId = await seedRun(pool, { config: { name: "mend the encoder, pipeline", project: "north", dispatcher } });
   await seedEvents(pool, runId, 1);
-  await seedSchedule(pool, runId, { step: 1, groups: 12, groupSize: 8, bounds, sandboxes: true });
+  // Over before the next one began.
+  await seedSchedule(pool, runId, { step: 1, groups: 12, groupSize: 8, bounds, sandboxes: true, elapsedS: 360 });
   const shape = { groups: 16, groupSize: 8, bounds, sandboxes: true };
   const { rolloutIds } = await seedSchedule(pool, runId, { ...shape, step: 2, elapsedS: 95 });
   const other = await seedRun(pool, {
