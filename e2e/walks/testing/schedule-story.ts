@@ -1,4 +1,5 @@
 /** Two runs that share pools: one with a step that is over and one under way, one of another project beside it, and one that has not begun. */
+import { supervisedGpuWorker } from "@rolldeck/db/gpu-workers";
 import { seedEvents, seedRun } from "@rolldeck/db/testing/seed-run";
 import { seedSchedule } from "@rolldeck/db/testing/seed-schedule";
 import type pg from "pg";
@@ -36,6 +37,11 @@ export async function seedScheduleStory(pool: pg.Pool): Promise<ScheduleStory> {
   await seedSchedule(pool, other, { step: 1, groups: 6, groupSize: 8, bounds, elapsedS: 30 });
   const fresh = await seedRun(pool, { config: { name: "not begun" } });
   await pool.query(leaseSql, [[runId, other]]);
+  // A model serves: what waits, waits for slots.
+  await pool.query("update runs set serving_version = 1, model_boot_id = 'boot' where id = any($1)", [[runId, other]]);
+  await pool.query("insert into gpu_workers (name, state, boot_id) values ($1, 'ready', 'boot')", [
+    supervisedGpuWorker,
+  ]);
   await pool.query("update pools p set used = (select count(*) from pool_leases l where l.resource = p.resource)");
   await pool.query("update pools set size = 96, evaluation_reserve = 8 where resource = 'sandbox'");
   await pool.query("update pools set size = 64 where resource in ('runSlot', 'initSlot')");

@@ -72,6 +72,7 @@ export function RunHeader({
           </button>
         )}
         <span className="flex-1" />
+        {!ended.includes(run.status) && <Button onClick={() => setChanging(true)}>Change dispatch</Button>}
         {can("pause") && (
           <Button disabled={act.isPending} onClick={() => act.mutate({ runId: run.runId, action: "pause" })}>
             Pause run
@@ -92,7 +93,6 @@ export function RunHeader({
             Stop run
           </Button>
         )}
-        {!ended.includes(run.status) && <Button onClick={() => setChanging(true)}>Change dispatch</Button>}
         {ended.includes(run.status) && (
           <ButtonLink href={`/runs/new?from=${run.runId}`}>Relaunch with changes</ButtonLink>
         )}

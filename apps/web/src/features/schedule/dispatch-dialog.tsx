@@ -11,9 +11,9 @@ import { NumberField, readNumber } from "./number-field.tsx";
 
 const bound = { min: 1, max: 4096 };
 const fields = {
-  init: { label: "Init", limits: bound, hint: "Rollouts in the init stage at once" },
-  run: { label: "Run", limits: bound, hint: "Rollouts in the run stage at once" },
-  evaluate: { label: "Evaluate", limits: bound, hint: "Rollouts in the evaluate stage at once" },
+  init: { label: "bounds.init", limits: bound, hint: "Rollouts in the init stage at once" },
+  run: { label: "bounds.run", limits: bound, hint: "Rollouts in the run stage at once" },
+  evaluate: { label: "bounds.evaluate", limits: bound, hint: "Rollouts in the evaluate stage at once" },
   priority: {
     label: "Priority",
     limits: { min: 0, max: 9 },

@@ -59,7 +59,7 @@ export function PoolTable({
             {onEdit && (
               <Td className="text-right">
                 <Button
-                  className="h-6 px-2"
+                  className="h-6! px-2!"
                   aria-label={`Set ${poolWords[pool.resource].label.toLowerCase()}`}
                   onClick={() => onEdit(pool)}
                 >

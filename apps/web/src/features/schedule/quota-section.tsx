@@ -56,7 +56,7 @@ export function QuotaSection({ pools, maySet }: { pools: readonly PoolInfo[]; ma
                 {maySet && (
                   <Td className="text-right">
                     <Button
-                      className="h-6 px-2"
+                      className="h-6! px-2!"
                       disabled={set.isPending}
                       onClick={() => set.mutate({ project, resource, quota: null })}
                     >

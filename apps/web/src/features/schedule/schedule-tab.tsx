@@ -86,19 +86,21 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           />
         </div>
       )}
-      <div ref={box} className="flex min-w-0 flex-col gap-5 px-4 pb-6">
-        {query.isPending && <Skeleton className="h-96" />}
-        {schedule && schedule.rollouts.rolloutId.length > 0 && (
-          <TimeBar time={schedule.time} rollouts={schedule.rollouts.rolloutId.length} />
-        )}
-        {!ended && waiting.data && schedule && schedule.step !== null && <WaitingNow waiting={waiting.data} />}
-        {schedule && schedule.rollouts.rolloutId.length > 0 && width > 0 && (
-          <Gantt run={run} schedule={schedule} width={width - 32} />
-        )}
-        {schedule && schedule.rollouts.rolloutId.length === 0 && (
-          <NoSchedule run={run} purpose={shown.purpose} picked={picked} onNewest={() => pick(null)} />
-        )}
-        <SimulatePanel run={run} />
+      <div className="min-w-0 px-4 pb-6">
+        <div ref={box} className="flex min-w-0 flex-col gap-5">
+          {query.isPending && <Skeleton className="h-96" />}
+          {schedule && schedule.rollouts.rolloutId.length > 0 && (
+            <TimeBar time={schedule.time} rollouts={schedule.rollouts.rolloutId.length} />
+          )}
+          {!ended && waiting.data && schedule && schedule.step !== null && <WaitingNow waiting={waiting.data} />}
+          {schedule && schedule.rollouts.rolloutId.length > 0 && width > 0 && (
+            <Gantt run={run} schedule={schedule} width={width} />
+          )}
+          {schedule && schedule.rollouts.rolloutId.length === 0 && (
+            <NoSchedule run={run} purpose={shown.purpose} picked={picked} onNewest={() => pick(null)} />
+          )}
+          <SimulatePanel run={run} />
+        </div>
       </div>
     </div>
   );

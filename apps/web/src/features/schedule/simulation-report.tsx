@@ -137,11 +137,13 @@ function SettingRow({
   const isPresent = row === present;
   const differs = (value: number, was: number) => (value === was ? undefined : "font-semibold text-accent-text");
   const share = (ms: number) => `${slowest > 0 ? (ms / slowest) * 100 : 0}%`;
+  // Slower settings are there to be read, not to be chosen; a policy and a pool are not the run's to change.
   const mayApply =
     run.endedAt === null &&
+    (row.change?.mean ?? 0) < 0 &&
     row.dispatcher === present.dispatcher &&
-    boundsDiffer(row, present) &&
-    row.sandboxes === present.sandboxes;
+    row.sandboxes === present.sandboxes &&
+    boundsDiffer(row, present);
   return (
     <tr className={isPresent ? "bg-g1" : "hover:bg-g1"}>
       <Td className={row.dispatcher === present.dispatcher ? undefined : "font-semibold text-accent-text"}>
@@ -175,10 +177,10 @@ function SettingRow({
           />
         </span>
       </Td>
-      <Td right>{row.change === null ? "n/a" : `${(1 / (1 + row.change.mean)).toFixed(2)}×`}</Td>
+      <Td right>{(1 / (1 + (row.change?.mean ?? 0))).toFixed(2)}×</Td>
       <Td className="text-right">
         {mayApply && (
-          <Button className="h-6 px-2" onClick={onApply}>
+          <Button className="h-6! px-2!" onClick={onApply}>
             Apply
           </Button>
         )}

@@ -3,7 +3,7 @@
 import { type Schedule, type TimePart, timePartNames, timeParts } from "@rolldeck/contracts/api/schedule";
 import type { JSX } from "react";
 import { Tooltip } from "../../design/tooltip.tsx";
-import { formatFraction, thinSpace } from "../../format/numbers.ts";
+import { formatFraction } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 
 const colours: Record<TimePart, string> = {
@@ -53,7 +53,7 @@ export function TimeBar({ time, rollouts }: { time: Schedule["time"]; rollouts: 
           />
         ))}
       </div>
-      <dl className="grid grid-cols-[repeat(auto-fill,minmax(212px,1fr))] gap-x-6">
+      <dl className="grid grid-cols-[repeat(auto-fill,minmax(256px,1fr))] gap-x-6">
         {shown.map((part) => (
           <Tooltip key={part} content={timeParts[part].definition}>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: its definition is read on focus */}
@@ -70,9 +70,11 @@ export function TimeBar({ time, rollouts }: { time: Schedule["time"]; rollouts: 
                 {timeParts[part].kind === "wait" ? "waits: " : ""}
                 {timeParts[part].label}
               </dt>
-              <dd className="num ml-auto whitespace-nowrap text-g7">
+              <dd
+                className="num ml-auto whitespace-nowrap text-g7"
+                title="Share of all rollouts' time · time of a rollout in the mean"
+              >
                 {formatFraction(time[part] / all)} · {formatDuration(time[part] / rollouts)}
-                {thinSpace}each
               </dd>
             </div>
           </Tooltip>

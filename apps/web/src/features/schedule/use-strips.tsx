@@ -84,8 +84,8 @@ function Strip({
       >
         <span className="truncate text-sm leading-4">{words.label}</span>
         <span className="num truncate text-xs leading-4 text-g7">
-          {formatNumber(mean)}
-          {ofSize} in the mean
+          mean {formatNumber(mean)}
+          {ofSize}
         </span>
       </div>
       <svg
