@@ -33,10 +33,13 @@ import { createRolloutServices } from "./services/rollout-services.ts";
 import { createRunServices } from "./services/run-services.ts";
 import { sandboxFacts } from "./services/sandbox-issues.ts";
 import { createSandboxServices } from "./services/sandbox-services.ts";
+import { createScheduleServices } from "./services/schedule-services.ts";
+import { createSimulationServices, type SimulatedTaskFacts } from "./services/simulation-services.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
 import type { Services } from "./services.ts";
 import { createShells } from "./shell/create-shells.ts";
+import { Simulations } from "./simulation/simulations.ts";
 
 export interface Api {
   readonly server: Server;
@@ -69,7 +72,8 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
   const shells = { host: createShells({ pool, identify, runtime, onError }), limits: parts.shellLimits };
   const sockets = openSockets({ settings, pool, trusted, identify, shells, onError });
   const proxy = new WebProxy(settings.webUrl);
-  const services = createServices({ settings, pool, prisma, queue, producer, sockets, log });
+  const simulations = new Simulations();
+  const services = createServices({ settings, pool, prisma, queue, producer, sockets, simulations, log });
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
   const port = () => bound.port;
   const server = createApiServer({ db: pool, services, identify, sockets, proxy, trusted, metrics, log, port });
@@ -83,6 +87,7 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
     },
     async close() {
       clearInterval(forget);
+      simulations.close();
       await endServer(server, async () => {
         await sockets.close();
         proxy.close();
@@ -170,9 +175,10 @@ function createServices(parts: {
   readonly queue: QueueConnection;
   readonly producer: Producer;
   readonly sockets: Sockets;
+  readonly simulations: Simulations;
   readonly log: Log;
 }): Services {
-  const { settings, pool, prisma, queue, producer, sockets, log } = parts;
+  const { settings, pool, prisma, queue, producer, sockets, simulations, log } = parts;
   let queueOk = true;
   // The row is written before: a run that nobody could be told of is found by the sweep.
   const wake = async (runId: string) => {
@@ -205,6 +211,12 @@ function createServices(parts: {
     }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
     sandboxes: createSandboxServices(pool),
+    schedule: createScheduleServices({
+      pool,
+      taskFacts: (config) => opened.all(config),
+      needsSandbox: (name) => (simulatedFacts(name)?.sandbox ?? "none") !== "none",
+    }),
+    simulations: createSimulationServices({ pool, simulations, factsOf: simulatedFacts }),
     dispatch: createDispatchServices({ pool, wake }),
     driven: createDrivenServices({ pool, wake, tasks: opened }),
     tokens: createTokenServices(pool, prisma),
@@ -216,4 +228,11 @@ function createServices(parts: {
       queue: { kind: queue.kind, ok: () => queueOk },
     }),
   };
+}
+
+/** What is known of a task without its data set; null for one that this server does not have. */
+function simulatedFacts(name: string): SimulatedTaskFacts | null {
+  const [, task] = Object.entries(tasks).find(([known]) => known === name) ?? [];
+  if (task === undefined) return null;
+  return { sandbox: task.sandbox, gradeInPlace: "gradeInPlace" in task && task.gradeInPlace === true };
 }

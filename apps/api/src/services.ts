@@ -63,6 +63,8 @@ import type {
   RunSandboxes,
   SandboxInfo,
 } from "@rolldeck/contracts/api/sandboxes";
+import type { PartState, Pools, ReadPart, ReadSchedule, Schedule, WaitingNow } from "@rolldeck/contracts/api/schedule";
+import type { SimulationInfo, SimulationRef, StartSimulation } from "@rolldeck/contracts/api/simulations";
 import type {
   Catalogue,
   CreatedToken,
@@ -106,6 +108,17 @@ export interface SandboxServices {
   keep(input: z.output<typeof KeepSandbox>, by: string): Promise<SandboxInfo>;
   close(input: z.output<typeof CloseSandbox>, by: string): Promise<SandboxInfo>;
 }
+export interface ScheduleServices {
+  ofStep: Call<typeof ReadSchedule, typeof Schedule>;
+  waiting: Call<typeof RunRef, typeof WaitingNow>;
+  part: Call<typeof ReadPart, typeof PartState>;
+  pools(): Promise<Pools>;
+}
+export interface SimulationServices {
+  start: Call<typeof StartSimulation, typeof SimulationInfo>;
+  get: Call<typeof SimulationRef, typeof SimulationInfo>;
+  cancel: Call<typeof SimulationRef, typeof SimulationInfo>;
+}
 export interface DispatchServices {
   /** @param by who asks, for the run's log; so below */
   change(input: z.output<typeof ChangeDispatcher>, by: string): Promise<z.output<typeof DispatcherReply>>;
@@ -133,6 +146,8 @@ export interface Services {
   readonly runs: RunServices;
   readonly rollouts: RolloutServices;
   readonly sandboxes: SandboxServices;
+  readonly schedule: ScheduleServices;
+  readonly simulations: SimulationServices;
   readonly dispatch: DispatchServices;
   readonly driven: DrivenServices;
   readonly tokens: TokenServices;

@@ -24,12 +24,19 @@ const indexThread = {
   out: "worker/dist/index-thread",
 };
 
+/** Main module of the threads in which the API simulates. */
+const simulationThread = {
+  in: path.join(root, "apps/api/src/simulation/simulation-thread.ts"),
+  out: "api/dist/simulation-thread",
+};
+
 /** @param {string[]} apps folder names under apps/ that have a src/main.ts */
 export async function buildServers(apps) {
   const entryPoints = apps
     .map((app) => ({ in: path.join(root, "apps", app, "src/main.ts"), out: path.join(app, "dist/main") }))
     .filter((entry) => existsSync(entry.in));
   if (apps.includes("worker")) entryPoints.push(indexThread);
+  if (apps.includes("api")) entryPoints.push(simulationThread);
   const { outputFiles } = await build({
     entryPoints,
     write: false,

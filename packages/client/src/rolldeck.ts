@@ -55,6 +55,8 @@ import {
   RunSandboxes,
   SandboxInfo,
 } from "@rolldeck/contracts/api/sandboxes";
+import { Pools, type ReadSchedule, Schedule, WaitingNow } from "@rolldeck/contracts/api/schedule";
+import { SimulationInfo, type StartSimulation } from "@rolldeck/contracts/api/simulations";
 import {
   Catalogue,
   CreatedToken,
@@ -172,6 +174,29 @@ export class Rolldeck {
   /** Lets a kept one go now. */
   closeSandbox(sandboxId: string, options: WriteOptions = {}) {
     return this.#post(`/sandboxes/${id(sandboxId)}/close`, SandboxInfo, {}, options);
+  }
+
+  /** One step as it was scheduled, and where its time goes. */
+  readSchedule({ runId, ...query }: In<typeof ReadSchedule>, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/schedule`, Schedule, query, options);
+  }
+  /** Why rollouts wait now, and what would let them on. */
+  readWaiting(runId: string, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/waiting`, WaitingNow, {}, options);
+  }
+  listPools(options: ReadOptions = {}) {
+    return this.#get("/pools", Pools, {}, options);
+  }
+
+  /** Played by the server, some seconds long: look at it until it is over. */
+  startSimulation(body: In<typeof StartSimulation>, options: WriteOptions = {}) {
+    return this.#post("/simulations", SimulationInfo, body, options);
+  }
+  getSimulation(simulationId: string, options: ReadOptions = {}) {
+    return this.#get(`/simulations/${id(simulationId)}`, SimulationInfo, {}, options);
+  }
+  cancelSimulation(simulationId: string, options: WriteOptions = {}) {
+    return this.#post(`/simulations/${id(simulationId)}/cancel`, SimulationInfo, {}, options);
   }
 
   /** Driven runs: idempotent by (run, trainer step). */

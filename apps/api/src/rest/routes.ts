@@ -5,6 +5,7 @@ import { drivenRoutes, rolloutRoutes } from "./rollout-routes.ts";
 import type { Route } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 import { sandboxRoutes } from "./sandbox-routes.ts";
+import { scheduleRoutes } from "./schedule-routes.ts";
 import { systemRoutes } from "./system-routes.ts";
 
 export const routes: readonly Route[] = [
@@ -13,6 +14,7 @@ export const routes: readonly Route[] = [
   ...rolloutRoutes,
   ...artifactRoutes,
   ...sandboxRoutes,
+  ...scheduleRoutes,
   ...drivenRoutes,
   ...systemRoutes,
 ];

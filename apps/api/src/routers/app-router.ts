@@ -31,6 +31,8 @@ import {
   RunRef,
 } from "@rolldeck/contracts/api/runs";
 import { CloseSandbox, KeepSandbox, ListRolloutSandboxes, ListRunSandboxes } from "@rolldeck/contracts/api/sandboxes";
+import { ReadPart, ReadSchedule } from "@rolldeck/contracts/api/schedule";
+import { SimulationRef, StartSimulation } from "@rolldeck/contracts/api/simulations";
 import { CreateToken, TokenRef } from "@rolldeck/contracts/api/system";
 import { principalWords } from "../principal.ts";
 import { ownerOnly, reads, router, writes } from "./trpc.ts";
@@ -67,6 +69,19 @@ const sandboxes = router({
   close: writes
     .input(CloseSandbox)
     .mutation(({ ctx, input }) => ctx.services.sandboxes.close(input, principalWords(ctx.principal))),
+});
+
+const schedule = router({
+  ofStep: reads.input(ReadSchedule).query(({ ctx, input }) => ctx.services.schedule.ofStep(input)),
+  waiting: reads.input(RunRef).query(({ ctx, input }) => ctx.services.schedule.waiting(input)),
+  part: reads.input(ReadPart).query(({ ctx, input }) => ctx.services.schedule.part(input)),
+  pools: reads.query(({ ctx }) => ctx.services.schedule.pools()),
+});
+
+const simulations = router({
+  start: writes.input(StartSimulation).mutation(({ ctx, input }) => ctx.services.simulations.start(input)),
+  get: reads.input(SimulationRef).query(({ ctx, input }) => ctx.services.simulations.get(input)),
+  cancel: writes.input(SimulationRef).mutation(({ ctx, input }) => ctx.services.simulations.cancel(input)),
 });
 
 const dispatch = router({
@@ -108,6 +123,8 @@ export const appRouter = router({
   runs,
   rollouts,
   sandboxes,
+  schedule,
+  simulations,
   dispatch,
   driven,
   auth,

@@ -9,6 +9,7 @@ import { deviation, rewardColour } from "../../design/reward-colour.ts";
 import { visibleText } from "../../design/visible-text.ts";
 import { formatCount, formatNumber } from "../../format/numbers.ts";
 import { CellGlyph, cellKind } from "../run/cell-glyph.tsx";
+import { PartButtons } from "../schedule/part-buttons.tsx";
 import { passedOf, passedWords } from "./passed-of.ts";
 
 const fateTones: Record<RolloutDetail["fate"]["state"], ChipTone> = {
@@ -101,6 +102,7 @@ export function RolloutHeader({
         </label>
       )}
       <span className="flex-1" />
+      {rollout.outcome === null && <PartButtons part="rollout" id={rollout.rolloutId} small />}
       <Siblings rollout={rollout} />
       {rollout.reason && rollout.outcome !== "completed" && (
         <p className="w-full text-sm text-failed [overflow-wrap:anywhere]">{rollout.reason}</p>

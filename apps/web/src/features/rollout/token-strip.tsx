@@ -1,26 +1,13 @@
 "use client";
 /** All tokens of the attempt in one strip on a canvas: colour above, origin below, the visible part framed. Click goes there. */
-import { type JSX, useEffect, useRef, useState } from "react";
+import { type JSX, useEffect, useRef } from "react";
 import { useWidth } from "../../charts/use-width.ts";
+import { useThemeName } from "../../design/use-theme-name.ts";
 import { type TokenMode, tokenStrength } from "./token-colour.ts";
 import type { TokenStore } from "./token-store.ts";
 
 const height = 30;
 const originHeight = 5;
-
-/** Changes when the theme does, so that the canvas is drawn again. */
-function useThemeName(): string {
-  const [name, setName] = useState("");
-  useEffect(() => {
-    const root = document.documentElement;
-    const read = () => setName(root.dataset.theme ?? "");
-    read();
-    const observer = new MutationObserver(read);
-    observer.observe(root, { attributeFilter: ["data-theme"] });
-    return () => observer.disconnect();
-  }, []);
-  return name;
-}
 
 function draw(canvas: HTMLCanvasElement, store: TokenStore, mode: TokenMode, largest: number, width: number): void {
   const scale = window.devicePixelRatio || 1;

@@ -7,6 +7,7 @@ import { CopyText } from "../../design/copy-text.tsx";
 import { Facts } from "../../design/facts.tsx";
 import { visibleText } from "../../design/visible-text.ts";
 import { formatCount, formatNumber, shortenId } from "../../format/numbers.ts";
+import { PartButtons } from "../schedule/part-buttons.tsx";
 import { CellGlyph, cellKind, kindLabels } from "./cell-glyph.tsx";
 
 /** The rollout under the pointer or the focus. */
@@ -76,6 +77,9 @@ export function CellFacts({ matrix, selected }: { matrix: Matrix; selected: stri
       <div>
         <ButtonLink href={`/runs/${matrix.runId}/t/${cell.rolloutId}`}>Open rollout</ButtonLink>
       </div>
+      {matrix.state === "gathering" && group.cells.some(({ state }) => state !== "settled") && (
+        <PartButtons part="group" id={group.groupId} small />
+      )}
     </div>
   );
 }

@@ -9,14 +9,19 @@ import { Button, ButtonLink } from "../../design/button.tsx";
 import { Chip } from "../../design/chip.tsx";
 import { ConfirmDialog } from "../../design/confirm-dialog.tsx";
 import { CopyText } from "../../design/copy-text.tsx";
+import { DoingDialog } from "../../design/doing-dialog.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { StatusMark } from "../../design/status-mark.tsx";
 import { useNow } from "../../design/time-ago.tsx";
 import { formatCount, shortenId } from "../../format/numbers.ts";
 import { formatDuration, formatUtc } from "../../format/times.ts";
+import { DispatchDialog } from "../schedule/dispatch-dialog.tsx";
+import { drainWords } from "../schedule/part-words.ts";
 
-const may: Record<"pause" | "resume" | "stop", readonly RunStatus[]> = {
+type Action = "pause" | "drain" | "resume" | "stop";
+const may: Record<Action, readonly RunStatus[]> = {
   pause: ["preparing", "running"],
+  drain: ["preparing", "running"],
   resume: ["paused", "pausing"],
   stop: ["queued", "preparing", "running", "pausing", "paused"],
 };
@@ -37,13 +42,17 @@ export function RunHeader({
   const trpc = useTRPC();
   const client = useQueryClient();
   const [stopping, setStopping] = useState(false);
+  const [draining, setDraining] = useState(false);
+  const [changing, setChanging] = useState(false);
   const act = useMutation(
     trpc.runs.act.mutationOptions({
       onSettled: () => client.invalidateQueries(trpc.runs.get.queryFilter({ runId: run.runId })),
     }),
   );
-  const can = (action: "pause" | "resume" | "stop") =>
-    may[action].includes(run.status) || (action === "resume" && mayGoOn(run));
+  const can = (action: Action) =>
+    action === "drain"
+      ? may.drain.includes(run.status) && !run.draining
+      : may[action].includes(run.status) || (action === "resume" && (run.draining || mayGoOn(run)));
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex items-center gap-3 max-md:flex-wrap">
@@ -63,9 +72,15 @@ export function RunHeader({
           </button>
         )}
         <span className="flex-1" />
+        {!ended.includes(run.status) && <Button onClick={() => setChanging(true)}>Change dispatch</Button>}
         {can("pause") && (
           <Button disabled={act.isPending} onClick={() => act.mutate({ runId: run.runId, action: "pause" })}>
             Pause run
+          </Button>
+        )}
+        {can("drain") && (
+          <Button disabled={act.isPending} onClick={() => setDraining(true)}>
+            Drain run
           </Button>
         )}
         {can("resume") && (
@@ -84,6 +99,20 @@ export function RunHeader({
       </div>
       <StateLine run={run} />
       {act.error && <ErrorBanner error={act.error} doing="change this run" />}
+      {draining && (
+        <DoingDialog
+          title={`Drain ${run.name}?`}
+          action="Drain run"
+          pending={act.isPending}
+          error={act.error}
+          doing="drain this run"
+          onConfirm={() => act.mutate({ runId: run.runId, action: "drain" }, { onSuccess: () => setDraining(false) })}
+          onClose={() => setDraining(false)}
+        >
+          <p>{drainWords}</p>
+        </DoingDialog>
+      )}
+      {changing && <DispatchDialog run={run} onClose={() => setChanging(false)} />}
       <ConfirmDialog
         open={stopping}
         onOpenChange={setStopping}
@@ -152,6 +181,11 @@ function StateLine({ run }: { run: RunDetail }): JSX.Element {
             : now > 0 && `for ${formatDuration(Math.max(0, now - Date.parse(run.statusSince)))}`}
         </span>
       </span>
+      {run.draining && (
+        <Chip tone="paused" title={drainWords}>
+          draining
+        </Chip>
+      )}
       {run.reason && (
         <span
           data-testid="run-reason"

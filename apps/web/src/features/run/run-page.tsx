@@ -10,6 +10,7 @@ import { Skeleton } from "../../design/skeleton.tsx";
 import { type TabItem, Tabs } from "../../design/tabs.tsx";
 import { formatCount } from "../../format/numbers.ts";
 import { EvaluationTab } from "../evaluation/evaluation-tab.tsx";
+import { ScheduleTab } from "../schedule/schedule-tab.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { useActions, useCrumbs } from "../shell/page-header.ts";
 import { CheckpointsTab } from "./checkpoints-tab.tsx";
@@ -25,7 +26,10 @@ import { useAdjacentRun } from "./use-adjacent-run.ts";
 import { useRunFeed } from "./use-run-feed.ts";
 import { WaitingBanner } from "./waiting-banner.tsx";
 
-const tabs = ["overview", "rollouts", "timeline", "log", "config", "checkpoints", "evaluation", "sandboxes"] as const;
+const tabs = [
+  ...(["overview", "rollouts", "timeline", "log", "config", "checkpoints"] as const),
+  ...(["schedule", "evaluation", "sandboxes"] as const),
+] as const;
 type Tab = (typeof tabs)[number];
 const labels: Record<Tab, string> = {
   overview: "Overview",
@@ -34,6 +38,7 @@ const labels: Record<Tab, string> = {
   log: "Log",
   config: "Config",
   checkpoints: "Checkpoints",
+  schedule: "Schedule",
   evaluation: "Evaluation",
   sandboxes: "Sandboxes",
 };
@@ -130,6 +135,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
         {tab === "config" && <ConfigTab run={run} />}
         {tab === "checkpoints" && <CheckpointsTab run={run} />}
         {tab === "sandboxes" && <SandboxesTab run={run} frozen={frozen} />}
+        {tab === "schedule" && <ScheduleTab run={run} frozen={frozen} />}
         {tab === "evaluation" && <EvaluationTab run={run} frozen={frozen} />}
       </div>
     </>

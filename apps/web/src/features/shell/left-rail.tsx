@@ -9,6 +9,7 @@ import { useStored } from "./stored.ts";
 const places: readonly { readonly href: string; readonly label: string; readonly icon: IconName }[] = [
   { href: "/runs", label: "Runs", icon: "runs" },
   { href: "/compare", label: "Compare", icon: "compare" },
+  { href: "/schedule", label: "Schedule", icon: "schedule" },
   { href: "/settings", label: "Settings", icon: "settings" },
 ];
 

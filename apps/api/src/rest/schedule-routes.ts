@@ -1,0 +1,83 @@
+/** REST routes of schedules and pools. */
+import { RunRef } from "@rolldeck/contracts/api/runs";
+import { Pools, ReadSchedule, Schedule, WaitingNow } from "@rolldeck/contracts/api/schedule";
+import { SimulationInfo, SimulationRef, StartSimulation } from "@rolldeck/contracts/api/simulations";
+import { z } from "zod";
+import { type Route, route } from "./route.ts";
+
+export const scheduleRoutes: Route[] = [
+  route({
+    method: "GET",
+    path: "/runs/{runId}/schedule",
+    operationId: "readSchedule",
+    summary: "One step as it was scheduled: stages of every attempt, slots in use, and where the time goes",
+    tag: "schedule",
+    needs: "read",
+    input: ReadSchedule,
+    reply: Schedule,
+    replyName: "Schedule",
+    call: ({ services }, input) => services.schedule.ofStep(input),
+  }),
+  route({
+    method: "GET",
+    path: "/runs/{runId}/waiting",
+    operationId: "readWaiting",
+    summary: "Why a run's rollouts wait now, and what would let them on",
+    tag: "schedule",
+    needs: "read",
+    input: RunRef,
+    reply: WaitingNow,
+    replyName: "WaitingNow",
+    call: ({ services }, input) => services.schedule.waiting(input),
+  }),
+  route({
+    method: "GET",
+    path: "/pools",
+    operationId: "listPools",
+    summary: "Pools of sandboxes, slots and GPUs: size, use, and each run's share",
+    tag: "schedule",
+    needs: "read",
+    input: z.strictObject({}),
+    reply: Pools,
+    replyName: "Pools",
+    call: ({ services }) => services.schedule.pools(),
+  }),
+  route({
+    method: "POST",
+    path: "/simulations",
+    operationId: "startSimulation",
+    summary: "Predict a run's step time under other policies and pool sizes; played in some seconds, at most 30",
+    tag: "schedule",
+    needs: "write",
+    input: StartSimulation,
+    reply: SimulationInfo,
+    replyName: "SimulationInfo",
+    status: 201,
+    call: ({ services }, input) => services.simulations.start(input),
+    location: ({ simulationId }) => `/simulations/${simulationId}`,
+  }),
+  route({
+    method: "GET",
+    path: "/simulations/{simulationId}",
+    operationId: "getSimulation",
+    summary: "How far a simulation is, and what came of it",
+    tag: "schedule",
+    needs: "read",
+    input: SimulationRef,
+    reply: SimulationInfo,
+    replyName: "SimulationInfo",
+    call: ({ services }, input) => services.simulations.get(input),
+  }),
+  route({
+    method: "POST",
+    path: "/simulations/{simulationId}/cancel",
+    operationId: "cancelSimulation",
+    summary: "Stop a simulation; one that is over stays as it is",
+    tag: "schedule",
+    needs: "write",
+    input: SimulationRef,
+    reply: SimulationInfo,
+    replyName: "SimulationInfo",
+    call: ({ services }, input) => services.simulations.cancel(input),
+  }),
+];

@@ -1,0 +1,32 @@
+/** Schedules of runs and the pools that they share. */
+import { NotFoundError } from "@rolldeck/contracts/errors";
+import { readPart } from "@rolldeck/db/reads/read-part";
+import { readPools } from "@rolldeck/db/reads/read-pools";
+import { readSchedule, useSlices } from "@rolldeck/db/reads/read-schedule";
+import { readGrants } from "@rolldeck/db/reconcile/pools";
+import { readSnapshot, type TaskFacts } from "@rolldeck/db/reconcile/read-snapshot";
+import type { Pool } from "pg";
+import type { ScheduleServices } from "../services.ts";
+import { scheduleOfRows } from "./schedule-of-rows.ts";
+import { waitingNow } from "./waiting-now.ts";
+
+export function createScheduleServices(options: {
+  readonly pool: Pool;
+  readonly needsSandbox: (task: string) => boolean;
+  readonly taskFacts: TaskFacts;
+}): ScheduleServices {
+  const { pool, needsSandbox, taskFacts } = options;
+  return {
+    async ofStep(input) {
+      const { runId, purpose } = input;
+      return scheduleOfRows({ runId, purpose }, input.step, await readSchedule(pool, input), useSlices);
+    },
+    async waiting({ runId }) {
+      const read = await readSnapshot(pool, runId, taskFacts);
+      if (read === null) throw new NotFoundError("run", runId);
+      return waitingNow(read.snapshot, await readGrants(pool, runId));
+    },
+    part: ({ part, id }) => readPart(pool, part, id),
+    pools: () => readPools(pool, needsSandbox),
+  };
+}

@@ -1,0 +1,89 @@
+/** Simulations of a run as it is dispatched now, over what was recorded of it. */
+import type { StartSimulation } from "@rolldeck/contracts/api/simulations";
+import { InputError, NotFoundError } from "@rolldeck/contracts/errors";
+import { type ResourceCounts, resources } from "@rolldeck/contracts/plan";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { readDispatched } from "@rolldeck/db/reads/read-dispatched";
+import { readDurations } from "@rolldeck/db/reads/read-durations";
+import { dispatcherNames } from "@rolldeck/dispatch/registry";
+import type { Pool } from "pg";
+import type { z } from "zod";
+import { nearestName } from "../nearest-name.ts";
+import type { SimulationServices } from "../services.ts";
+import type { Simulations } from "../simulation/simulations.ts";
+import type { SimulationTask } from "../simulation/thread-message.ts";
+
+/** What a simulation needs to know of a task. */
+export interface SimulatedTaskFacts {
+  readonly sandbox: "none" | "process" | "image";
+  readonly gradeInPlace: boolean;
+}
+interface Options {
+  readonly pool: Pool;
+  readonly simulations: Simulations;
+  readonly factsOf: (task: string) => SimulatedTaskFacts | null;
+}
+
+/** A step with more rollouts than this is played half as often: it costs as much. */
+const largeStep = 1_024;
+const recordedRollouts = 4_096;
+/** Of stages that nobody has seen yet. */
+const assumed = { ms: { init: 5_000, run: 60_000, evaluate: 10_000 }, deviation: 0.5 };
+
+export function createSimulationServices(options: Options): SimulationServices {
+  const { simulations } = options;
+  return {
+    start: async (input) => simulations.start(input.runId, await taskOf(options, input)),
+    get: async ({ simulationId }) => simulations.get(simulationId),
+    cancel: async ({ simulationId }) => simulations.cancel(simulationId),
+  };
+}
+
+/** @throws NotFoundError for the run, InputError for a policy that is not there */
+async function taskOf(
+  { pool, factsOf }: Options,
+  { runId, dispatchers, seeds }: z.output<typeof StartSimulation>,
+): Promise<SimulationTask> {
+  refuseUnknown(dispatchers ?? []);
+  const { config, pools } = await readDispatched(pool, runId);
+  const purpose = config.kind === "train" ? "train" : "evaluate";
+  const durations = await readDurations(pool, { runId, purpose, limit: recordedRollouts });
+  const facts = config.taskSets.map(({ name }) => {
+    const known = factsOf(name);
+    if (known === null) throw new NotFoundError("task", name);
+    return known;
+  });
+  const rollouts = config.algorithm.groupsPerStep * config.algorithm.groupSize;
+  const times = durations.steps.stepMs.toSorted((a, b) => a - b);
+  return {
+    run: {
+      config,
+      pools: sizesOf(pools, config),
+      taskSandboxes: facts.map(({ sandbox }) => sandbox),
+      gradedInPlace: facts.map(({ gradeInPlace }) => gradeInPlace),
+      recorded: { durations, taskSets: config.taskSets.map(({ name }) => name) },
+      assumed,
+    },
+    dispatchers: dispatchers ?? null,
+    seeds: seeds ?? (rollouts > largeStep ? 2 : 4),
+    actualStepMs: times[times.length >> 1] ?? null,
+    steps: times.length,
+  };
+}
+
+function refuseUnknown(asked: readonly string[]): void {
+  const issues = asked.flatMap((name, at) => {
+    if (dispatcherNames.some((known) => known === name)) return [];
+    const near = nearestName(name, dispatcherNames);
+    return [{ path: `dispatchers[${at}]`, message: `there is no policy ${name}`, ...(near ? { fix: near } : {}) }];
+  });
+  if (issues.length > 0) throw new InputError(issues);
+}
+
+/** A pool that is not there is as large as the run's bounds ask for. */
+function sizesOf(pools: Readonly<Partial<ResourceCounts>>, { dispatcher }: RunConfig): ResourceCounts {
+  const { init, run, evaluate } = dispatcher.bounds;
+  const wanted = { sandbox: init + run + evaluate, initSlot: init, runSlot: run, gradeSlot: evaluate, gpu: 1 };
+  for (const resource of resources) wanted[resource] = pools[resource] ?? wanted[resource];
+  return wanted;
+}

@@ -1,0 +1,62 @@
+/** Why a run's rollouts wait, by stage, as the very plan that admits sees it; with what would let them on. Pure. */
+import type { WaitingNow } from "@rolldeck/contracts/api/schedule";
+import { endedRunStatuses, type Stage } from "@rolldeck/contracts/lifecycle";
+import type { ResourceCounts, RunSnapshot } from "@rolldeck/contracts/plan";
+import { explain } from "@rolldeck/dispatch/explain";
+import type { WaitCause, WaitReason } from "@rolldeck/dispatch/wait-reason";
+
+type Wait = WaitingNow["waits"][number];
+
+/** Those that the next plan admits are not among them. */
+export function waitingNow(snapshot: RunSnapshot, grants: ResourceCounts): WaitingNow {
+  const reasons = explain(snapshot, grants);
+  const waits = new Map<string, Wait>();
+  for (const { rolloutId, stage, readyAt } of snapshot.rollouts) {
+    const reason = reasons.get(rolloutId);
+    if (reason === undefined) continue;
+    const key = `${stage} ${reason.waitsFor}`;
+    const oldestAt = new Date(readyAt).toISOString();
+    const known = waits.get(key);
+    if (known) {
+      known.count += 1;
+      if (oldestAt < known.oldestAt) known.oldestAt = oldestAt;
+    } else waits.set(key, { stage, cause: reason.waitsFor, count: 1, oldestAt, ...wordsOf(snapshot, stage, reason) });
+  }
+  return { runId: snapshot.runId, waits: [...waits.values()].sort((a, b) => b.count - a.count) };
+}
+
+function wordsOf(snapshot: RunSnapshot, stage: Stage, { waitsFor, detail }: WaitReason): Pick<Wait, "detail" | "fix"> {
+  return { detail: `${detail[0]?.toUpperCase() ?? ""}${detail.slice(1)}.`, fix: fixes[waitsFor](snapshot, stage) };
+}
+
+const pool = (words: string) => () => `Enlarge the pool of ${words} on the Schedule page.`;
+const nothing = () => null;
+
+const fixes: Record<WaitCause, (snapshot: RunSnapshot, stage: Stage) => string | null> = {
+  run: ({ status }) => (endedRunStatuses.includes(status) || status === "stopping" ? null : "Resume the run."),
+  step: nothing,
+  held: () => "Resume the step, group or rollout.",
+  draining: () => "Resume the run.",
+  "back-off": nothing,
+  model: nothing,
+  bound: boundFix,
+  "start-rate": () => "Raise startsPerSecond.",
+  grant: () => "Raise the run's priority or weight, or enlarge the pool.",
+  sandbox: pool("sandboxes"),
+  "init-slot": pool("init slots"),
+  "run-slot": pool("run slots"),
+  "grade-slot": pool("grading slots"),
+  gpu: nothing,
+};
+
+function boundFix({ config, runLimit, rollouts }: RunSnapshot, stage: Stage): string {
+  const { name, bounds, adaptive } = config.dispatcher;
+  if (stage === "run" && adaptive && runLimit && runLimit.limit < bounds.run)
+    return "The engine's load bounds it: serve more replicas, or set adaptive to off.";
+  const inStage = rollouts.filter(
+    (each) => each.stage === stage && (each.state === "queued" || each.state === "active"),
+  );
+  // Policies that hold a run slot from the beginning let in as many as may run.
+  const decisive = stage === "init" && inStage.length < bounds.init && name !== "pipeline" ? "run" : stage;
+  return `Raise bounds.${decisive}, now ${bounds[decisive]}.`;
+}

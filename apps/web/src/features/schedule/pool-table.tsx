@@ -1,0 +1,105 @@
+"use client";
+/** Every pool: used of size as a bar of its runs' shares, who waits, what is kept for evaluation. */
+import type { PoolInfo } from "@rolldeck/contracts/api/schedule";
+import type { JSX } from "react";
+import { runColour } from "../../charts/run-colour.ts";
+import { Button } from "../../design/button.tsx";
+import { Table, Td, Th } from "../../design/table.tsx";
+import { formatCount, formatFraction } from "../../format/numbers.ts";
+import { poolWords } from "./pool-words.ts";
+
+export function PoolTable({
+  pools,
+  onEdit,
+}: {
+  pools: readonly PoolInfo[];
+  /** Null: may not be set by whoever looks. */
+  onEdit: ((pool: PoolInfo) => void) | null;
+}): JSX.Element {
+  return (
+    <Table label="Pools">
+      <thead>
+        <tr>
+          <Th>Pool</Th>
+          <Th className="w-[38%]">Shares of the runs</Th>
+          <Th right title="Leases held now, of how many there are">
+            Used of size
+          </Th>
+          <Th right title="Used ÷ size">
+            Use
+          </Th>
+          <Th right title="Rollouts that wait for the stage this serves, of all runs">
+            Waiting
+          </Th>
+          <Th right title="Leases that only evaluation rollouts may take">
+            Kept for evaluation
+          </Th>
+          {onEdit && (
+            <Th>
+              <span className="sr-only">Actions</span>
+            </Th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {pools.map((pool) => (
+          <tr key={pool.resource} data-pool={pool.resource} className="hover:bg-g1">
+            <Td title={poolWords[pool.resource].definition}>{poolWords[pool.resource].label}</Td>
+            <Td>
+              <ShareBar pool={pool} />
+            </Td>
+            <Td right>
+              {formatCount(pool.used)} <span className="text-g7">of</span> {formatCount(pool.size)}
+            </Td>
+            <Td right className="text-g7">
+              {pool.size > 0 ? formatFraction(pool.used / pool.size) : "n/a"}
+            </Td>
+            <Td right>{formatCount(pool.runs.reduce((sum, run) => sum + run.waiting, 0))}</Td>
+            <Td right>{formatCount(pool.evaluationReserve)}</Td>
+            {onEdit && (
+              <Td className="text-right">
+                <Button
+                  className="h-6! px-2!"
+                  aria-label={`Set ${poolWords[pool.resource].label.toLowerCase()}`}
+                  onClick={() => onEdit(pool)}
+                >
+                  Set
+                </Button>
+              </Td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+function ShareBar({ pool }: { pool: PoolInfo }): JSX.Element {
+  const of = Math.max(1, pool.size);
+  const text = pool.runs.filter(({ held }) => held > 0).map(({ name, held }) => `${name} ${held}`);
+  return (
+    <span
+      role="img"
+      aria-label={text.length === 0 ? "nothing is held" : `held: ${text.join(", ")}`}
+      className="relative flex h-3 overflow-hidden rounded-[3px] bg-g2"
+    >
+      {pool.runs
+        .filter(({ held }) => held > 0)
+        .map((run) => (
+          <span
+            key={run.runId}
+            title={`${run.name}: ${formatCount(run.held)} of ${formatCount(pool.size)}`}
+            className="h-full min-w-px border-r border-g0"
+            style={{ width: `${(run.held / of) * 100}%`, background: runColour(run) }}
+          />
+        ))}
+      {pool.evaluationReserve > 0 && (
+        <span
+          title={`${formatCount(pool.evaluationReserve)} kept for evaluation`}
+          className="hatched absolute inset-y-0 right-0"
+          style={{ width: `${Math.min(100, (pool.evaluationReserve / of) * 100)}%` }}
+        />
+      )}
+    </span>
+  );
+}
