@@ -50,3 +50,7 @@ alter table "gpu_workers" add column "load" jsonb;
 
 -- When rollouts of a run entered the init stage.
 create index "stage_spans_starts_idx" on "stage_spans" ("run_id", "started_at") where "stage" = 'init';
+
+-- A row of a sandbox goes with its rollout. A reference to its run as well would lock the run's row, which every event of the run
+-- writes: those writes then met in opposite order.
+alter table "sandboxes" drop constraint "sandboxes_run_id_fkey";

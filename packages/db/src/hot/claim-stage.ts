@@ -10,6 +10,7 @@ import type { Split } from "@rolldeck/contracts/ports/task";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
 import { asBoundaryError } from "../database-error.ts";
+import { resendOnCollision } from "../resend-on-collision.ts";
 import { readConfig } from "../runs/read-config.ts";
 import { Coalescer } from "./coalescer.ts";
 import { eventLog, rolloutStatus } from "./event-log.ts";
@@ -130,7 +131,7 @@ export async function claimStage(pool: pg.Pool, request: StageClaimRequest): Pro
   let coalescer = coalescers.get(pool);
   if (!coalescer) {
     coalescer = new Coalescer(
-      (requests) => claimAll(pool, requests),
+      (requests) => resendOnCollision(() => claimAll(pool, requests)),
       (one) => one.rolloutId,
     );
     coalescers.set(pool, coalescer);

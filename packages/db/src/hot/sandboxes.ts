@@ -6,6 +6,7 @@ import { FencedError } from "@rolldeck/contracts/errors";
 import type { SandboxPurpose } from "@rolldeck/contracts/events";
 import type pg from "pg";
 import { asBoundaryError } from "../database-error.ts";
+import { resendOnCollision } from "../resend-on-collision.ts";
 import { cleanText, cutText } from "./clean-text.ts";
 import { eventLog } from "./event-log.ts";
 import { heldReason } from "./kept-sandboxes.ts";
@@ -156,7 +157,7 @@ const wholeMs = (phases: SandboxPhases): Record<string, number> =>
 
 async function changed(pool: pg.Pool, sql: string, values: readonly unknown[]): Promise<number> {
   try {
-    return (await pool.query(sql, [...values])).rowCount ?? 0;
+    return (await resendOnCollision(() => pool.query(sql, [...values]))).rowCount ?? 0;
   } catch (cause) {
     throw asBoundaryError(cause, "a sandbox's row was not written");
   }
@@ -164,7 +165,7 @@ async function changed(pool: pg.Pool, sql: string, values: readonly unknown[]): 
 
 async function counted(pool: pg.Pool, sql: string, values: readonly unknown[]): Promise<number> {
   try {
-    return (await pool.query<{ n: number }>(sql, [...values])).rows[0]?.n ?? 0;
+    return (await resendOnCollision(() => pool.query<{ n: number }>(sql, [...values]))).rows[0]?.n ?? 0;
   } catch (cause) {
     throw asBoundaryError(cause, "a sandbox's row was not written");
   }

@@ -7,7 +7,7 @@ import type { JobName, JobPayload } from "@rolldeck/contracts/jobs";
 import type { Action, NewGroup, RolloutSnapshot, RunSnapshot } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
-import { asBoundaryError, isCollision } from "../database-error.ts";
+import { asBoundaryError } from "../database-error.ts";
 import { addGroups } from "../hot/add-groups.ts";
 import { type Admission, admitRollouts } from "../hot/admit-rollouts.ts";
 import { beginUpdate } from "../hot/begin-update.ts";
@@ -16,6 +16,7 @@ import { moveRollouts, type PlannedMove } from "../hot/move-rollouts.ts";
 import { endStep, redeliverUpdate } from "../hot/move-step.ts";
 import type { NamedGroup } from "../hot/new-groups.ts";
 import { setAsideGroups } from "../hot/set-aside.ts";
+import { resendOnCollision } from "../resend-on-collision.ts";
 import { moveRunFrom } from "../runs/move-run.ts";
 import { noteOnRun } from "../runs/note-on-run.ts";
 import { setRunLimit } from "../runs/set-run-limit.ts";
@@ -36,8 +37,6 @@ export interface Applied {
 
 type Of<Do extends Action["do"]> = Extract<Action, { do: Do }>;
 type Outcome = Pick<Applied, "jobs" | "applied">;
-
-const maxCollisions = 5;
 
 /** @throws BoundaryError("infrastructure") when the database is away; what was applied before stays */
 export async function applyActions(
@@ -63,24 +62,13 @@ export async function applyActions(
   ];
   const outcomes: Outcome[] = [];
   try {
-    for (const part of parts) outcomes.push(await again(part));
+    for (const part of parts) outcomes.push(await resendOnCollision(part));
     const applied = outcomes.reduce((sum, outcome) => sum + outcome.applied, 0);
     const refused = actions.length - applied;
     if (refused > 0) await wakeRun(pool, snapshot.runId);
     return { jobs: outcomes.flatMap((outcome) => outcome.jobs), applied, refused };
   } catch (cause) {
     throw asBoundaryError(cause, "the plan was not applied whole");
-  }
-}
-
-/** A statement that met another in opposite order was rolled back whole. */
-async function again<T>(part: () => Promise<T>): Promise<T> {
-  for (let collisions = 0; ; collisions++) {
-    try {
-      return await part();
-    } catch (error) {
-      if (!isCollision(error) || collisions >= maxCollisions) throw error;
-    }
   }
 }
 
