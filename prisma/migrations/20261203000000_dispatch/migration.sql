@@ -25,9 +25,7 @@ alter table "runs"
   -- Rollouts that may run at once, as adaptive concurrency set it; null = the config's bound.
   add column "run_limit" integer,
   add column "run_limit_since" timestamptz(6),
-  add column "draining" boolean not null default false,
-  -- What the simulator said before the run began, to be compared with what came.
-  add column "prediction" jsonb;
+  add column "draining" boolean not null default false;
 update "runs" r set "groups_drawn" = d.n
 from (
   select s."run_id", count(*)::int as n from "groups" g join "steps" s on s."id" = g."step_id" where s."purpose" = 'train' and s."source" = 'planned' group by 1

@@ -5,6 +5,7 @@ import type { InputIssue } from "@rolldeck/contracts/errors";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { z } from "zod";
 import { nearestName } from "../nearest-name.ts";
+import { dispatcherIssues, dispatcherWarnings } from "./dispatcher-issues.ts";
 import { mcpIssues } from "./mcp-issues.ts";
 
 type Issue = z.output<typeof ConfigIssue>;
@@ -18,8 +19,13 @@ export interface CheckCatalogue
 }
 
 export function catalogueIssues(config: RunConfig, catalogue: CheckCatalogue): { issues: Issue[]; warnings: Issue[] } {
-  const issues = [...nameIssues(config, catalogue), ...backendIssues(config, catalogue), ...senseIssues(config)];
-  return { issues, warnings: warningsFor(config, catalogue) };
+  const issues = [
+    ...nameIssues(config, catalogue),
+    ...backendIssues(config, catalogue),
+    ...dispatcherIssues(config),
+    ...senseIssues(config),
+  ];
+  return { issues, warnings: [...warningsFor(config, catalogue), ...dispatcherWarnings(config)] };
 }
 
 function unknownName(path: string, kind: string, name: string, known: readonly string[]): Issue[] {

@@ -1,0 +1,23 @@
+import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
+import { expect, test } from "vitest";
+import { dispatcherIssues, dispatcherWarnings } from "./dispatcher-issues.ts";
+
+const config = (dispatcher: RunConfigInput["dispatcher"], over: Partial<RunConfigInput> = {}) =>
+  RunConfig.parse({ kind: "train", name: "x", taskSets: [{ name: "key-chain" }], dispatcher, ...over });
+
+test.each([
+  ["kept environments", { name: "fixed-pool" }, ["dispatcher.name"]],
+  ["an engine's load", { adaptive: true }, ["dispatcher.adaptive"]],
+  ["nothing that is not there", { name: "async", maxStaleness: 2 }, []],
+])("asking for %s", (_what, dispatcher, paths) => {
+  expect(dispatcherIssues(config(dispatcher)).map(({ path }) => path)).toEqual(paths);
+});
+
+test.each([
+  ["async without staleness", { name: "async", maxStaleness: 0 }, {}, ["dispatcher.maxStaleness"]],
+  ["async under an outside trainer", { name: "async" }, { stepSource: "driven" as const }, ["dispatcher.name"]],
+  ["async", { name: "async" }, {}, []],
+  ["a pipeline without staleness", { name: "pipeline", maxStaleness: 0 }, {}, []],
+])("%s is warned of where it gains nothing", (_what, dispatcher, over, paths) => {
+  expect(dispatcherWarnings(config(dispatcher, over)).map(({ path }) => path)).toEqual(paths);
+});

@@ -1,0 +1,43 @@
+/** What a config asks of the dispatcher that this server's workers can't honour, or that gains little. Pure. */
+import type { ConfigIssue } from "@rolldeck/contracts/api/runs";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { z } from "zod";
+
+type Issue = z.output<typeof ConfigIssue>;
+
+export function dispatcherIssues({ dispatcher }: Pick<RunConfig, "dispatcher">): Issue[] {
+  const issues: Issue[] = [];
+  if (dispatcher.name === "fixed-pool")
+    issues.push({
+      path: "dispatcher.name",
+      message: "workers open a sandbox anew for every rollout: no environment is kept for the next one yet",
+      fix: "use pipeline with a sandbox pool of that many; fixed-pool can be simulated",
+    });
+  if (dispatcher.adaptive)
+    issues.push({
+      path: "dispatcher.adaptive",
+      message: "no engine tells this server yet how full it is",
+      fix: "set it to false and choose dispatcher.bounds.run",
+    });
+  return issues;
+}
+
+export function dispatcherWarnings({ dispatcher, stepSource }: Pick<RunConfig, "dispatcher" | "stepSource">): Issue[] {
+  if (dispatcher.name !== "async") return [];
+  if (stepSource === "driven")
+    return [
+      {
+        path: "dispatcher.name",
+        message: "an outside trainer asks for each batch itself: async works as pipeline",
+        fix: "use pipeline",
+      },
+    ];
+  if (dispatcher.maxStaleness > 0) return [];
+  return [
+    {
+      path: "dispatcher.maxStaleness",
+      message: "with 0 no group starts while another trains: async works as pipeline",
+      fix: "set it to at least 1",
+    },
+  ];
+}
