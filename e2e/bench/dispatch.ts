@@ -8,7 +8,7 @@
  * `speedup` = bounded ÷ pipeline; `prioritySpeedup` = pipeline ÷ priority of the second step; `speedupIdeal` from simulations without
  * overhead; `engineOverheadPct` = pipeline live ÷ that simulation − 1; `simErrorPct` = simulation with the overheads measured on a
  * `bounded` run of seed 6 ÷ pipeline live − 1; `slotBusyPct` of pipeline's first step.
- * Flags: --seeds 1,2,3,4,5, --only paper|anchor
+ * Flags: --seeds 1,2,3,4,5, --only paper|anchor, --queue postgres|redis (postgres)
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,6 +20,7 @@ import { setPoolSizes } from "@rolldeck/db/reconcile/pools";
 import { simulate } from "@rolldeck/dispatch/simulator/simulate";
 import type { Overheads } from "@rolldeck/dispatch/simulator/simulation-input";
 import type { Workload } from "@rolldeck/dispatch/testing/paper-workload";
+import { startRedis } from "@rolldeck/queue/testing/redis";
 import { z } from "zod";
 import { order, type Scene, startScene } from "./agent/bench-scene.ts";
 import { type LiveSpan, makespanMs, playLive, runConfigOf, slotBusyPct } from "./dispatch/live-run.ts";
@@ -35,6 +36,7 @@ const calibrationSeed = 6;
 const limitMs = 600_000;
 const Flags = z.object({
   only: z.enum(["paper", "anchor"]).optional(),
+  queue: z.enum(["postgres", "redis"]).default("postgres"),
   seeds: z
     .string()
     .default("1,2,3,4,5")
@@ -43,8 +45,9 @@ const Flags = z.object({
 });
 
 export async function run(args: string[], progress: Progress): Promise<object> {
-  const { values } = parseArgs({ args, options: { seeds: { type: "string" }, only: { type: "string" } } });
-  const { only, seeds } = Flags.parse(values);
+  const text = { type: "string" } as const;
+  const { values } = parseArgs({ args, options: { seeds: text, only: text, queue: text } });
+  const { only, seeds, queue } = Flags.parse(values);
   const kinds = workloadKinds.filter((kind) => only === undefined || kind === only);
   const folder = await mkdtemp(path.join(tmpdir(), "rolldeck-dispatch-"));
   // The account that runs Postgres must be able to enter it.
@@ -52,10 +55,12 @@ export async function run(args: string[], progress: Progress): Promise<object> {
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
     const names = kinds.flatMap((kind) => [calibrationSeed, ...seeds].map((seed) => taskName(kind, seed)));
+    const redis = queue === "redis" ? await startRedis() : null;
+    if (redis !== null) stops.push(() => redis.remove());
     const scene = await startScene(folder, {
       concurrency: 1024,
       workerScript: "e2e/bench/dispatch/timed-worker.ts",
-      env: { ROLLDECK_BENCH_TASKS: names.join(",") },
+      env: { ROLLDECK_BENCH_TASKS: names.join(","), ROLLDECK_REDIS_URL: redis?.url ?? "" },
       stops,
       progress,
     });
