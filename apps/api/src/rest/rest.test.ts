@@ -62,6 +62,7 @@ describe("every route", () => {
       requestBatch: { trainerStep: 1, instances: [{ taskSet: 0, index: 3 }], samples: 2, policyVersion: 0 },
       heartbeat: { policyVersion: 1 },
       setQuota: { project: "alpha", resource: "sandbox", quota: 4 },
+      startSimulation: { runId, seeds: 1 },
     };
     const queries: Record<string, string> = {
       readMetrics: "?names=reward/mean,reward/success",
@@ -70,6 +71,7 @@ describe("every route", () => {
     };
     let batchId = "none";
     let tokenId = "none";
+    let simulationId = "none";
     for (const route of routes) {
       const forDriven = route.tag === "driven";
       const path = route.path
@@ -81,6 +83,7 @@ describe("every route", () => {
         .replace("{sandboxId}", sandboxId)
         .replace("{batchId}", batchId)
         .replace("{tokenId}", tokenId)
+        .replace("{simulationId}", simulationId)
         .replace("{turn}/{index}/{name}", "0/0/output.txt");
       const init = route.method === "POST" ? jsonPost(bodies[route.operationId] ?? {}) : { method: route.method };
       const response = await api.fetch(`/api/v1${path}${queries[route.operationId] ?? ""}`, init);
@@ -96,6 +99,8 @@ describe("every route", () => {
       const parsed = route.reply.safeParse(value);
       expect([route.operationId, parsed.error?.issues ?? []]).toEqual([route.operationId, []]);
       if (route.operationId === "requestBatch") batchId = z.object({ batchId: z.string() }).parse(value).batchId;
+      if (route.operationId === "startSimulation")
+        simulationId = z.object({ simulationId: z.string() }).parse(value).simulationId;
       if (route.operationId === "createToken") tokenId = z.object({ tokenId: z.string() }).parse(value).tokenId;
     }
   });
