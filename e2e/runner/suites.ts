@@ -162,16 +162,26 @@ function addJunit(xml: string, result: SuiteResult): void {
 }
 
 /** End-to-end suites use the same interpreter for the real GPU worker. */
-async function endToEnd(folder: string, limitMs: number): Promise<SuiteResult> {
+async function endToEnd(limitMs: number, ...filters: string[]): Promise<SuiteResult> {
   process.env.ROLLDECK_PYTHON ??= await testPython();
   mkdirSync(path.join(root, "test-results"), { recursive: true });
-  return vitest("e2e/vitest.config.ts", limitMs, [folder]);
+  return vitest("e2e/vitest.config.ts", limitMs, filters);
 }
 
 const inDocker = "e2e/docker.vitest.config.ts";
 /** Of the tests in Docker: containers themselves, the agent's shell in them, and grading. The others belong to `test:all`. */
-const everyTime = ["packages/sandbox/src/docker", "shell.docker", "harbor-grading", "swe-grading"];
+const everyTime = [
+  "docker/docker.docker",
+  "docker/beside.docker",
+  "docker/kill-processes",
+  "shell.docker",
+  "harbor-grading",
+  "swe-grading",
+];
 const sometimes = [
+  "docker/daemon-down",
+  "docker/images",
+  "docker/leftovers",
   "packages/sandbox/src/kubernetes",
   "packages/sandbox/src/process",
   "apps/sandbox-server",
@@ -198,11 +208,12 @@ export const suites: readonly Suite[] = [
   { name: "unit", all: false, run: () => vitest("vitest.config.ts", 12 * minute) },
   { name: "docker", all: false, run: () => vitest(inDocker, 8 * minute, everyTime) },
   { name: "pytest", all: false, run: pytest },
-  { name: "walks", all: false, run: () => endToEnd("e2e/walks", 8 * minute) },
-  { name: "chaos", all: false, run: () => endToEnd("e2e/chaos", 6 * minute) },
-  { name: "real", all: false, run: () => endToEnd("e2e/real", 8 * minute) },
-  { name: "compose", all: false, run: () => endToEnd("e2e/containers/compose", 2 * minute) },
-  { name: "swe", all: true, run: () => endToEnd("e2e/swe", 10 * minute) },
+  { name: "walks", all: false, run: () => endToEnd(8 * minute, "e2e/walks") },
+  { name: "chaos", all: false, run: () => endToEnd(6 * minute, "e2e/chaos/short", "e2e/chaos/kill-reconcile") },
+  { name: "real", all: false, run: () => endToEnd(8 * minute, "e2e/real") },
+  { name: "compose", all: false, run: () => endToEnd(2 * minute, "e2e/containers/compose") },
+  { name: "swe", all: true, run: () => endToEnd(10 * minute, "e2e/swe") },
+  { name: "kills", all: true, run: () => endToEnd(6 * minute, "e2e/chaos/kill-worker", "e2e/chaos/kill-gpu-worker") },
   { name: "sandboxes", all: true, run: () => vitest(inDocker, 10 * minute, sometimes) },
-  { name: "images", all: true, run: () => endToEnd("e2e/containers/images", 10 * minute) },
+  { name: "images", all: true, run: () => endToEnd(10 * minute, "e2e/containers/images") },
 ];

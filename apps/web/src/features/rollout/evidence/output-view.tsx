@@ -37,18 +37,17 @@ export function OutputView({
   const [at, setAt] = useState(-1);
   const [colour, setColour] = useState<Look>("colour");
   const list = useRef<RowListHandle>(null);
-  const asked = useDeferredValue(words.trim().toLowerCase());
-  const found = useMemo(
-    () =>
-      asked === "" ? [] : lines.flatMap((line, index) => (line.text.toLowerCase().includes(asked) ? [index] : [])),
-    [lines, asked],
-  );
+  const typed = words.trim().toLowerCase();
+  const asked = useDeferredValue(typed);
+  const found = useMemo(() => linesWith(lines, asked), [lines, asked]);
   const go = (backwards: boolean) => {
-    if (found.length === 0) return;
+    // Enter may come before the page has caught up with the last letter.
+    const places = typed === asked ? found : linesWith(lines, typed);
+    if (places.length === 0) return;
     const from = at < 0 && backwards ? 0 : at;
-    const next = (from + (backwards ? -1 : 1) + found.length) % found.length;
+    const next = (from + (backwards ? -1 : 1) + places.length) % places.length;
     setAt(next);
-    list.current?.to(found[next] ?? 0);
+    list.current?.to(places[next] ?? 0);
   };
   const coloured = useMemo(() => lines.some((line) => line.spans !== null), [lines]);
   return (
@@ -107,3 +106,7 @@ export function OutputView({
     </>
   );
 }
+
+/** Indices of the lines that hold the words, none for no words. */
+const linesWith = (lines: ReturnType<typeof parseAnsi>["lines"], words: string): number[] =>
+  words === "" ? [] : lines.flatMap((line, index) => (line.text.toLowerCase().includes(words) ? [index] : []));
