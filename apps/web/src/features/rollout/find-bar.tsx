@@ -22,9 +22,12 @@ export function FindBar({
   const asked = useDeferredValue(text);
   const { found, total } = useMemo(() => findInTurns(turns, asked), [turns, asked]);
   const go = (index: number) => {
-    const next = found[(index + found.length) % Math.max(1, found.length)];
+    // Enter may come before the page has caught up with the last letter.
+    const places = text === asked ? found : findInTurns(turns, text).found;
+    const place = (index + places.length) % Math.max(1, places.length);
+    const next = places[place];
     if (!next) return;
-    setAt(found.indexOf(next));
+    setAt(place);
     onGo(next.turn);
   };
   return (

@@ -2,7 +2,7 @@
 /** ⌘K: pages, the page's actions, and runs by name, id or tag. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRouter } from "next/navigation";
-import { type JSX, type KeyboardEvent, useDeferredValue, useMemo, useState } from "react";
+import { type JSX, type KeyboardEvent, useMemo, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Dialog } from "../../design/dialog.tsx";
 import { join } from "../../design/join.ts";
@@ -69,7 +69,8 @@ export function Palette({ open, onOpenChange }: { open: boolean; onOpenChange(op
 function PaletteBody({ close }: { close(): void }): JSX.Element {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const entries = useEntries(useDeferredValue(text), true);
+  // Not deferred: Enter takes what stands first for what was typed, not for what was typed a moment ago.
+  const entries = useEntries(text, true);
   const current = Math.min(at, Math.max(0, entries.length - 1));
   const choose = (entry: Entry | undefined) => {
     if (!entry) return;
