@@ -155,7 +155,8 @@ function queueOptions({ context, env }: WorkerProcessParts): ConsumerOptions[] {
     },
     {
       queue: "init-evaluate",
-      concurrency: 64,
+      // What may start is the planner's business: a second limit here would hold back what it let in.
+      concurrency: env.concurrency,
       handle: { stage: (job) => (job.stage === "init" ? initStage(context, job) : evaluateStage(context, job)) },
       onError,
     },
