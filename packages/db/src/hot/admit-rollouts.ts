@@ -30,9 +30,13 @@ candidate as materialized (
   where exists (select from runs where id = $1 and status = $2)
     and not exists (select from groups g where g.id = h.group_id and g.held)
 ),
-pool_lock as materialized (
-  select resource, ${poolRoom("pools")} - used as free from pools
+locked as materialized (
+  select resource, size, used from pools
   where resource = any($10::text[]) and (select count(*) from candidate) > 0 order by resource for no key update
+),
+-- Counted from what the lock found, not beside it.
+pool_lock as materialized (
+  select resource, ${poolRoom("l")} - used as free from locked l
 ),
 asked as materialized (
   select c.ord, c.rollout_id, c.attempt, l.resource, l.until, row_number() over (partition by l.resource order by c.ord) as place
