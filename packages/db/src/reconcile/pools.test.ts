@@ -62,7 +62,7 @@ test("a pool never passes its size, whatever is admitted and ended at once", asy
   await own.drop();
 });
 
-test("demands and grants: what is granted bounds the run, and a risen grant wakes it", async () => {
+test("demands and grants: what others were granted bounds the run, and a risen grant wakes it", async () => {
   const own = await createTestDatabase();
   const { runId } = await startPlannedRun(own.pool);
   const find = async () => (await readDemands(own.pool)).find(({ pool }) => pool.resource === "initSlot");
@@ -73,7 +73,28 @@ test("demands and grants: what is granted bounds the run, and a risen grant wake
     )?.demands[0]?.wanted,
   ).toBe(0);
   expect((await readGrants(own.pool, runId)).initSlot).toBe(512);
-  await writeGrants(own.pool, [{ resource: "initSlot", granted: new Map([[runId, 3]]) }]);
+  const { runId: other } = await startPlannedRun(own.pool);
+  await setPoolSizes(own.pool, { initSlot: 9 });
+  const granted = (mine: number, others: number) =>
+    writeGrants(own.pool, [
+      {
+        resource: "initSlot",
+        granted: new Map([
+          [runId, mine],
+          [other, others],
+        ]),
+      },
+    ]);
+  await granted(3, 6);
+  expect((await readGrants(own.pool, runId)).initSlot).toBe(3);
+  // What no run was granted may be taken by any: who came to wait since the sharing need not wait for the next one.
+  await granted(3, 4);
+  expect((await readGrants(own.pool, runId)).initSlot).toBe(5);
+  expect((await readGrants(own.pool, other)).initSlot).toBe(6);
+  // Not past a project's quota, and not what is kept for evaluations.
+  await own.pool.query("update pools set evaluation_reserve = 1 where resource = 'initSlot'");
+  expect((await readGrants(own.pool, runId)).initSlot).toBe(4);
+  await own.pool.query("insert into project_quotas select project, 'initSlot', 3 from runs where id = $1", [runId]);
   expect((await readGrants(own.pool, runId)).initSlot).toBe(3);
   const wake = async () => (await readSnapshot(own.pool, runId, plainTasks))?.wake;
   const before = await wake();

@@ -220,14 +220,29 @@ export async function writeGrants(
   });
 }
 
-/** Leases the run may hold in all; a resource without a grant row counts as what the run holds and the pool has free. */
+/** What each run has of a pool by its grant or its leases, and with it what is spoken for. */
+const grantsSql = `
+with leased as (
+  select resource, run_id, count(*)::int as n from pool_leases group by 1, 2
+),
+spoken as (
+  select coalesce(g.resource, l.resource) as resource, sum(greatest(coalesce(g.granted, 0), coalesce(l.n, 0)))::int as n
+  from pool_grants g full join leased l on l.resource = g.resource and l.run_id = g.run_id group by 1
+)
+select p.resource, (coalesce(
+    g.granted + case when q.quota is null then greatest(${poolRoom("p")} - p.evaluation_reserve - coalesce(s.n, 0), 0) else 0 end,
+    ${poolRoom("p")} - p.used + coalesce(l.n, 0)))::int as granted
+from pools p left join pool_grants g on g.resource = p.resource and g.run_id = $1
+left join leased l on l.resource = p.resource and l.run_id = $1 left join spoken s on s.resource = p.resource
+left join project_quotas q on q.resource = p.resource and q.project = (select project from runs where id = $1)`;
+
+/**
+ * Leases the run may hold in all; a resource without a grant row counts as what the run holds and the pool has free. What no run
+ * was granted and none holds is anybody's: rollouts that came to wait after the sharing need not wait for the next one. Admission
+ * keeps to the pool's size whoever takes it first; a project with a quota keeps to its grants.
+ */
 export async function readGrants(pool: pg.Pool, runId: string): Promise<ResourceCounts> {
-  const { rows } = await pool.query(
-    `select p.resource, coalesce(g.granted,
-       ${poolRoom("p")} - p.used + (select count(*) from pool_leases l where l.resource = p.resource and l.run_id = $1))::int as granted
-     from pools p left join pool_grants g on g.resource = p.resource and g.run_id = $1`,
-    [runId],
-  );
+  const { rows } = await pool.query({ name: "read-grants", text: grantsSql, values: [runId] });
   const granted = groupBy(
     z.array(z.object({ resource: z.enum(resources), granted: z.int() })).parse(rows),
     (row) => row.resource,
