@@ -24,7 +24,12 @@ test(
           const { kind, budget, evaluation } = run.config;
           const nothing = kind === "evaluate" && evaluation.samples === 0;
           assert.equal(run.status, nothing ? "failed" : "completed", run.endReason ?? "");
-          assert.ok(run.rollouts.every(({ outcome, attempt }) => outcome === "completed" && attempt === 1));
+          // Groups that start ahead may grow too old even here: how long they take is not the planner's to say.
+          const mayBeCut = run.config.dispatcher.name === "async";
+          for (const { attempt, outcome, ending } of run.rollouts) {
+            assert.equal(attempt, 1);
+            assert.ok(outcome === "completed" || (mayBeCut && ending === "stale"), `${outcome} ${ending}`);
+          }
           const trained = run.steps.filter((step) => step.trained).map(({ step }) => step);
           assert.deepEqual(trained, kind === "train" ? Array.from({ length: budget.steps }, (_, at) => at + 1) : []);
         }

@@ -25,8 +25,9 @@ function checkTrained(run: RunRow, step: StepRow): void {
   const { name, maxStaleness, zeroVariance, overSample } = run.config.dispatcher;
   const { groupsPerStep, groupSize } = run.config.algorithm;
   const groups = run.groups.filter(({ stepId, setAside }) => stepId === step.stepId && setAside === null);
-  assert.ok(groups.length <= groupsPerStep, "no more groups than a step needs");
   const trained = groups.map(({ groupId }) => scoresOf(run, groupId)).filter(({ length }) => length > 0);
+  // Those that the group policy gave up stay in the step and train nothing.
+  assert.ok(trained.length <= groupsPerStep, "no more groups than a step needs");
   assert.ok(trained.length > 0, "something is trained");
   assert.ok(trained.every(({ length }) => length <= groupSize + overSample.rollouts));
   if (zeroVariance.mode !== "keep" && groupSize > 1) {

@@ -19,8 +19,11 @@ function checkBounds(run: RunRow): void {
     const inStage = live.filter((rollout) => rollout.stage === stage).length;
     assert.ok(inStage <= bounds[stage], `${inStage} rollouts in ${stage}, ${bounds[stage]} allowed`);
   }
-  const prepared = run.rollouts.filter(({ stage, state }) =>
-    stage === "init" ? state === "queued" || state === "active" : stage === "run" && state === "waiting",
+  // What failed in run waits there too, until a plan tries it again or gives it up.
+  const prepared = run.rollouts.filter(({ stage, state, ending }) =>
+    stage === "init"
+      ? state === "queued" || state === "active"
+      : stage === "run" && state === "waiting" && ending === null,
   );
   const isPipeline = name !== "bounded" && name !== "fixed-pool";
   if (isPipeline) assert.ok(prepared.length <= bounds.init, "init runs ahead by no more than its bound");

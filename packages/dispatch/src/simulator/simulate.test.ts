@@ -84,6 +84,9 @@ const someInput: fc.Arbitrary<SimulationInput> = fc
     seed: it.seed,
   }));
 
+/** Spares make the work itself a matter of order: who is cut, and how often flat groups are drawn again. */
+const someExactInput = someInput.filter((input) => !hasSpares(input));
+
 const hasSpares = ({ config: { dispatcher } }: SimulationInput): boolean =>
   dispatcher.overSample.groups + dispatcher.overSample.rollouts > 0 || dispatcher.zeroVariance.mode !== "keep";
 
@@ -216,7 +219,7 @@ test(
   "more of everything is not slower, but for the luck of the order at each step's tail",
   () => {
     fc.assert(
-      fc.property(someInput, upTo(8), (input, more) => {
+      fc.property(someExactInput, upTo(8), (input, more) => {
         const { bounds } = input.config.dispatcher;
         const plain = { ...input, failures: undefined, overheads: undefined };
         const less = simulate(plain);
