@@ -11,7 +11,7 @@ import { type Gathered, whyNothing, withoutFlat, withoutUpdate } from "./gather-
 import { byAge, type Group } from "./group-accounting.ts";
 import { maxBarrenBatches } from "./limits.ts";
 import { asFlat, asideAs, asNotNeeded, replacing, type SetAside, setAside } from "./set-aside.ts";
-import { dueEvaluation } from "./steps.ts";
+import { dueEvaluation, openGroupsAllowed } from "./steps.ts";
 
 /** The version that the learner has when the step that gathers is updated. */
 export function learnerVersion({ snapshot, openSteps }: Facts): number {
@@ -83,7 +83,8 @@ function batchOf(
   const perStep = snapshot.config.algorithm.groupsPerStep;
   const flat = replacing(facts, step).unreplaced;
   const unfit = asideAs(facts, step, "cancelled").length + gone.filter(({ as }) => as === "cancelled").length;
-  const exhausted = left.every(({ complete }) => complete) && drawGroups(snapshot, 0, 1).length === 0;
+  const noneCome = openGroupsAllowed(facts) === 0 || drawGroups(snapshot, 0, 1).length === 0;
+  const exhausted = left.every(({ complete }) => complete) && noneCome;
   const barren = exhausted || flat + unfit >= maxBarrenBatches * perStep;
   const needed = barren ? 1 : Math.max(1, perStep - (flat % perStep) - Math.max(0, unfit - perStep));
   return { needed, barren };

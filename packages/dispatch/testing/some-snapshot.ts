@@ -155,7 +155,8 @@ export const someSnapshot: fc.Arbitrary<RunSnapshot> = fc
       over.steps.filter(({ state }) => state === "gathering" || state === "updating").map((it) => it.stepId),
     );
     const rollouts = over.rollouts.filter(({ stepId }) => open.has(stepId));
-    const groups = over.groups.filter(({ stepId }) => open.has(stepId));
+    // A group and its rollouts are one write: none stands alone.
+    const groups = over.groups.filter(({ groupId }) => rollouts.some((rollout) => rollout.groupId === groupId));
     return buildSnapshot({ ...over, rollouts, groups, held: heldBy(rollouts) });
   });
 
