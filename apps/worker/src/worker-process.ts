@@ -46,6 +46,11 @@ export interface WorkerProcessParts {
 const graceMs = 7_000;
 const afterCutMs = 1_000;
 const clockEveryMs = 30_000;
+/**
+ * A stage whose worker is lost is delivered again when its row's lease is past, by the planner: the queue's own locks are only for
+ * what a job leaves in the queue. They are long, because thousands of jobs that run are all written with each check and renewal.
+ */
+const stageLocks = { lockMs: 120_000, stalledCheckMs: 60_000 };
 
 export class WorkerProcess {
   readonly #parts: WorkerProcessParts;
@@ -157,10 +162,17 @@ function queueOptions({ context, env }: WorkerProcessParts): ConsumerOptions[] {
       queue: "init-evaluate",
       // What may start is the planner's business: a second limit here would hold back what it let in.
       concurrency: env.concurrency,
+      ...stageLocks,
       handle: { stage: (job) => (job.stage === "init" ? initStage(context, job) : evaluateStage(context, job)) },
       onError,
     },
-    { queue: "run", concurrency: env.concurrency, handle: { "run-stage": (job) => runStage(context, job) }, onError },
+    {
+      queue: "run",
+      concurrency: env.concurrency,
+      ...stageLocks,
+      handle: { "run-stage": (job) => runStage(context, job) },
+      onError,
+    },
     {
       queue: "train",
       concurrency: 8,

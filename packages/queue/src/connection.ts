@@ -75,10 +75,7 @@ async function connectPostgres(pool: pg.Pool, migrate: boolean): Promise<QueueCo
     pool,
     openQueue: (name, onError) => wrapQueue(new backend.Queue(name, { connection, ...queueOptions }), onError),
     openWorker: (name, settings) =>
-      wrapWorker(
-        new backend.Worker(name, processor(settings), { connection, ...workerOptions(settings) }),
-        settings.onError,
-      ),
+      wrapWorker(settings, (process) => new backend.Worker(name, process, { connection, ...workerOptions(settings) })),
     close: () => connection.end(),
   };
 }
@@ -107,8 +104,8 @@ async function connectRedis(url: string): Promise<QueueConnection> {
     openQueue: (name, onError) => wrapQueue(new Queue(name, { connection: adding, prefix, ...queueOptions }), onError),
     openWorker: (name, settings) =>
       wrapWorker(
-        new Worker(name, processor(settings), { connection: working, prefix, ...workerOptions(settings) }),
-        settings.onError,
+        settings,
+        (process) => new Worker(name, process, { connection: working, prefix, ...workerOptions(settings) }),
       ),
     close: closeBoth,
   };
@@ -122,7 +119,8 @@ const queueOptions = { streams: { events: { maxLen: 100 } } } as const;
 function workerOptions(settings: WorkerSettings) {
   return {
     autorun: false,
-    concurrency: settings.concurrency,
+    // Grows with what runs, see `startedOneByOne`.
+    concurrency: 1,
     lockDuration: settings.lockMs,
     stalledInterval: settings.stalledCheckMs,
     // A job is delivered again for as long as it stalls; the planner alone gives up on it.
@@ -134,9 +132,32 @@ function workerOptions(settings: WorkerSettings) {
 }
 
 /** BullMQ passes the signal only to processors that declare three parameters. */
-function processor(settings: WorkerSettings) {
-  return (job: { name: string; data: unknown }, _token: string | undefined, signal: AbortSignal | undefined) =>
-    settings.process(job.name, job.data, signal ?? new AbortController().signal);
+type Processor = (
+  job: { name: string; data: unknown },
+  token: string | undefined,
+  signal: AbortSignal | undefined,
+) => Promise<void>;
+
+/**
+ * BullMQ fetches as many jobs as a worker may run before it starts the first of them: of thousands, those fetched early would
+ * have lost their locks before they begin. So the worker may always hold one job more than run, and each starts when it was
+ * fetched. Relies on BullMQ calling the processor before it looks again how many it may fetch; the conformance suite would tell.
+ */
+function startedOneByOne(settings: WorkerSettings, open: (process: Processor) => BullWorker): BullWorker {
+  let running = 0;
+  const count = (change: 1 | -1): void => {
+    running += change;
+    worker.concurrency = Math.min(running + 1, settings.concurrency);
+  };
+  const worker = open(async (job, _token, signal) => {
+    count(1);
+    try {
+      await settings.process(job.name, job.data, signal ?? new AbortController().signal);
+    } finally {
+      count(-1);
+    }
+  });
+  return worker;
 }
 
 interface BullQueue {
@@ -146,6 +167,7 @@ interface BullQueue {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 interface BullWorker {
+  concurrency: number;
   run(): Promise<void>;
   pause(doNotWaitActive: boolean): Promise<void>;
   close(force: boolean): Promise<void>;
@@ -165,8 +187,9 @@ function wrapQueue(queue: BullQueue, onError: (error: Error) => void): JobQueue 
   };
 }
 
-function wrapWorker(worker: BullWorker, onError: (error: Error) => void): JobWorker {
-  worker.on("error", onError);
+function wrapWorker(settings: WorkerSettings, open: (process: Processor) => BullWorker): JobWorker {
+  const worker = startedOneByOne(settings, open);
+  worker.on("error", settings.onError);
   return {
     run: () => worker.run(),
     pause: () => worker.pause(true),

@@ -17,7 +17,10 @@ export interface ConsumerOptions {
   readonly handle: JobHandlers;
   /** Lost connections, refused payloads and whatever a handler threw. Must not throw. */
   readonly onError: (error: Error) => void;
-  /** Default 15 000: as long as a row's lease. */
+  /**
+   * Default 15 000: as long as a row's lease. Each check and each renewal writes every job that runs, so a queue of thousands whose
+   * rows are watched by another than the queue is better off with longer ones.
+   */
   readonly lockMs?: number;
   /** Default 5 000. */
   readonly stalledCheckMs?: number;

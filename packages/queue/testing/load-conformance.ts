@@ -63,6 +63,36 @@ export function testLoad(rig: QueueRig): void {
     expect(rig.errors).toEqual([]);
   });
 
+  test("a job of a burst starts when it is fetched: what a closing consumer has not begun is left to others", async () => {
+    const before = await rig.subject.stored(rig.server, "run");
+    const ids = Array.from({ length: 300 }, () => randomUUID());
+    await rig.producer.addMany(ids.map((id) => ({ name: "run-stage", payload: stageJob(id) })));
+    let began = 0;
+    let closed: Promise<void> | undefined;
+    const consumer = rig.consume({
+      queue: "run",
+      concurrency: 512,
+      handle: {
+        "run-stage": async () => {
+          began++;
+          closed ??= consumer.close(20_000);
+        },
+      },
+    });
+    await until(() => closed !== undefined, "the first job");
+    await closed;
+    // The one that began, and at most one that was on its way.
+    expect(began).toBeLessThanOrEqual(2);
+    expect(await rig.subject.stored(rig.server, "run")).toBe(before + 300 - began);
+    const seen = new Set<string>();
+    rig.consume({
+      queue: "run",
+      concurrency: 512,
+      handle: { "run-stage": async ({ rolloutId }) => void seen.add(rolloutId) },
+    });
+    await until(() => seen.size === 300 - began, "the others");
+  });
+
   test("a large burst from several processes at once is delivered whole, each job once: 6,000 jobs", async () => {
     const others = await Promise.all([1, 2].map(() => rig.subject.connect(rig.server)));
     const producers = [rig.producer, ...others.map((each) => new Producer(each, (error) => rig.errors.push(error)))];
