@@ -153,7 +153,7 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
       now: () => Date.now(),
       onError: report,
     }),
-    reconciling: new Set(),
+    reconciles: requests,
     enqueue: (jobs) => producer.addMany(jobs),
     requestReconcile: (runId) => requests.request(runId),
     pausing: (runId) => stopped.isPausing(runId),

@@ -13,6 +13,7 @@ import type { Logger } from "pino";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Measures } from "./measures.ts";
 import type { ModelTokenizers } from "./model-tokenizers.ts";
+import type { ReconcileRequests } from "./reconcile-requests.ts";
 import type { RunWatch } from "./run-watch.ts";
 import type { RunWaits } from "./sampling/run-waits.ts";
 import type { RolloutSandboxes } from "./sandboxes/rollout-sandboxes.ts";
@@ -53,7 +54,7 @@ export interface WorkerContext {
   /** What samplers of a run wait for, said on its page. */
   readonly waits: Pick<RunWaits, "of">;
   /** Runs that this process reconciles at the moment. */
-  readonly reconciling: Set<string>;
+  readonly reconciles: Pick<ReconcileRequests, "here" | "isHere">;
   enqueue(jobs: readonly AnyJob[]): Promise<void>;
   /** Asks for a reconcile through the queue; never throws. */
   requestReconcile(runId: string): void;

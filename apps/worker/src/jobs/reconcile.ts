@@ -26,19 +26,19 @@ const needsTasks: ReadonlySet<RunStatus> = new Set(["queued", "preparing", "runn
 
 export async function reconcile(context: WorkerContext, runId: string, by: "queue" | "sweep"): Promise<void> {
   // The sweep is for runs that nobody brings on; one that this process is at already is no such run.
-  if (by === "sweep" && context.reconciling.has(runId)) return;
-  context.reconciling.add(runId);
-  try {
-    await reconcileRounds(context, runId, by);
-  } finally {
-    context.reconciling.delete(runId);
-  }
+  if (by === "sweep" && context.reconciles.isHere(runId)) return;
+  await context.reconciles.here(runId, (looks) => reconcileRounds(context, runId, by, looks));
 }
 
-async function reconcileRounds(context: WorkerContext, runId: string, by: "queue" | "sweep"): Promise<void> {
+async function reconcileRounds(
+  context: WorkerContext,
+  runId: string,
+  by: "queue" | "sweep",
+  looks: () => void,
+): Promise<void> {
   for (let round = 0; round < maxRounds; round++) {
     if (round > 0) await pause(minRoundMs);
-    const behind = await reconcileRound(context, runId);
+    const behind = await reconcileRound(context, runId, looks);
     context.measures.plans.inc({ by });
     if (!behind) return;
   }
@@ -47,7 +47,7 @@ async function reconcileRounds(context: WorkerContext, runId: string, by: "queue
 }
 
 /** @returns whether another round is due: the run was woken meanwhile, or its actions call for a next plan. */
-async function reconcileRound(context: WorkerContext, runId: string): Promise<boolean> {
+async function reconcileRound(context: WorkerContext, runId: string, looks: () => void): Promise<boolean> {
   const timed = context.measures.planSeconds.startTimer();
   await reconcilePools(context);
   // The wake is read with the snapshot: what rises after it is another round's business.
@@ -65,6 +65,7 @@ async function reconcileRound(context: WorkerContext, runId: string): Promise<bo
   await beforeSteps(context, snapshot, actions);
   const { jobs, applied, refused } = await applyActions(context.pool, snapshot, actions, instanceFacts(context));
   if (jobs.length > 0) await context.enqueue(jobs);
+  looks();
   const handled = await markHandled(context.pool, runId, wake, wakeAt);
   timed();
   if (refused > 0) context.log.debug({ runId, applied, refused }, "actions refused: the rows had moved");
