@@ -9,6 +9,7 @@ import type { NewLease, RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { eventLog } from "./event-log.ts";
 import { poolRoom } from "./kept-sandboxes.ts";
+import { queuedLease } from "./queued-lease.ts";
 
 export interface Admission {
   readonly seen: Pick<RolloutSnapshot, "rolloutId" | "attempt" | "claim">;
@@ -59,7 +60,7 @@ counted as (
   returning 1
 ),
 moved as (
-  update rollouts r set state = 'queued', not_before = null, lease_until = now() + $12::int * interval '1 millisecond'
+  update rollouts r set state = 'queued', not_before = null, lease_until = ${queuedLease("a.ord", "$12")}
   from admitted a where r.id = a.rollout_id
   returning a.ord, r.id, r.stage
 ),

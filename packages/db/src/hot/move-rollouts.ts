@@ -9,6 +9,7 @@ import type { RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { cutText } from "./clean-text.ts";
 import { eventLog, rolloutStatus } from "./event-log.ts";
+import { queuedLease } from "./queued-lease.ts";
 
 export interface PlannedMove {
   readonly move: "settle" | "retry" | "regrade" | "redeliver";
@@ -44,7 +45,7 @@ moved as (
     attempt = r.attempt + (g.move = 'retry')::int,
     claim = r.claim + 1,
     worker_id = null,
-    lease_until = case when g.move = 'redeliver' then now() + $14::int * interval '1 millisecond' end,
+    lease_until = case when g.move = 'redeliver' then ${queuedLease("g.ord", "$14")} end,
     not_before = to_timestamp(g.not_before / 1000),
     ready_at = case when g.move in ('retry', 'regrade') then now() else r.ready_at end,
     stage_started_at = case when g.move in ('retry', 'regrade') then null else r.stage_started_at end,
