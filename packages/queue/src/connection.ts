@@ -75,7 +75,7 @@ async function connectPostgres(pool: pg.Pool, migrate: boolean): Promise<QueueCo
     pool,
     openQueue: (name, onError) => wrapQueue(new backend.Queue(name, { connection, ...queueOptions }), onError),
     openWorker: (name, settings) =>
-      wrapWorker(settings, (process) => new backend.Worker(name, process, { connection, ...workerOptions(settings) })),
+      wrapWorker(new backend.Worker(name, processor(settings), { connection, ...workerOptions(settings) }), settings),
     close: () => connection.end(),
   };
 }
@@ -104,8 +104,8 @@ async function connectRedis(url: string): Promise<QueueConnection> {
     openQueue: (name, onError) => wrapQueue(new Queue(name, { connection: adding, prefix, ...queueOptions }), onError),
     openWorker: (name, settings) =>
       wrapWorker(
+        new Worker(name, processor(settings), { connection: working, prefix, ...workerOptions(settings) }),
         settings,
-        (process) => new Worker(name, process, { connection: working, prefix, ...workerOptions(settings) }),
       ),
     close: closeBoth,
   };
@@ -119,7 +119,7 @@ const queueOptions = { streams: { events: { maxLen: 100 } } } as const;
 function workerOptions(settings: WorkerSettings) {
   return {
     autorun: false,
-    // Grows with what runs, see `startedOneByOne`.
+    // Grows with what runs, see `startEachAtOnce`.
     concurrency: 1,
     lockDuration: settings.lockMs,
     stalledInterval: settings.stalledCheckMs,
@@ -132,32 +132,28 @@ function workerOptions(settings: WorkerSettings) {
 }
 
 /** BullMQ passes the signal only to processors that declare three parameters. */
-type Processor = (
-  job: { name: string; data: unknown },
-  token: string | undefined,
-  signal: AbortSignal | undefined,
-) => Promise<void>;
+function processor(settings: WorkerSettings) {
+  return (job: { name: string; data: unknown }, _token: string | undefined, signal: AbortSignal | undefined) =>
+    settings.process(job.name, job.data, signal ?? new AbortController().signal);
+}
 
 /**
  * BullMQ fetches as many jobs as a worker may run before it starts the first of them: of thousands, those fetched early would
- * have lost their locks before they begin. So the worker may always hold one job more than run, and each starts when it was
- * fetched. Relies on BullMQ calling the processor before it looks again how many it may fetch; the conformance suite would tell.
+ * have lost their locks before they begin. So the worker may always hold one job more than it is at, and each starts when it was
+ * fetched. Relies on BullMQ's loop calling `processJob` before it looks again how many it may fetch; the conformance suite would
+ * tell.
  */
-function startedOneByOne(settings: WorkerSettings, open: (process: Processor) => BullWorker): BullWorker {
+function startEachAtOnce(worker: BullWorker, concurrency: number): void {
+  const process = worker.processJob.bind(worker);
   let running = 0;
   const count = (change: 1 | -1): void => {
     running += change;
-    worker.concurrency = Math.min(running + 1, settings.concurrency);
+    worker.concurrency = Math.min(running + 1, concurrency);
   };
-  const worker = open(async (job, _token, signal) => {
+  worker.processJob = (job, token, fetchNext) => {
     count(1);
-    try {
-      await settings.process(job.name, job.data, signal ?? new AbortController().signal);
-    } finally {
-      count(-1);
-    }
-  });
-  return worker;
+    return process(job, token, fetchNext).finally(() => count(-1));
+  };
 }
 
 interface BullQueue {
@@ -168,6 +164,7 @@ interface BullQueue {
 }
 interface BullWorker {
   concurrency: number;
+  processJob: Worker["processJob"];
   run(): Promise<void>;
   pause(doNotWaitActive: boolean): Promise<void>;
   close(force: boolean): Promise<void>;
@@ -187,9 +184,9 @@ function wrapQueue(queue: BullQueue, onError: (error: Error) => void): JobQueue 
   };
 }
 
-function wrapWorker(settings: WorkerSettings, open: (process: Processor) => BullWorker): JobWorker {
-  const worker = startedOneByOne(settings, open);
-  worker.on("error", settings.onError);
+function wrapWorker(worker: BullWorker, { concurrency, onError }: WorkerSettings): JobWorker {
+  startEachAtOnce(worker, concurrency);
+  worker.on("error", onError);
   return {
     run: () => worker.run(),
     pause: () => worker.pause(true),
