@@ -3,7 +3,6 @@ import { NotFoundError } from "@rolldeck/contracts/errors";
 import { readPart } from "@rolldeck/db/reads/read-part";
 import { readPools } from "@rolldeck/db/reads/read-pools";
 import { readSchedule, useSlices } from "@rolldeck/db/reads/read-schedule";
-import { readGrants } from "@rolldeck/db/reconcile/pools";
 import { readSnapshot, type TaskFacts } from "@rolldeck/db/reconcile/read-snapshot";
 import type { Pool } from "pg";
 import type { ScheduleServices } from "../services.ts";
@@ -24,7 +23,7 @@ export function createScheduleServices(options: {
     async waiting({ runId }) {
       const read = await readSnapshot(pool, runId, taskFacts);
       if (read === null) throw new NotFoundError("run", runId);
-      return waitingNow(read.snapshot, await readGrants(pool, runId));
+      return waitingNow(read.snapshot, read.grants);
     },
     part: ({ part, id }) => readPart(pool, part, id),
     pools: () => readPools(pool, needsSandbox),

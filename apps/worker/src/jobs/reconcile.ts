@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { RunStatus } from "@rolldeck/contracts/lifecycle";
 import type { Action, Demand, RunSnapshot } from "@rolldeck/contracts/plan";
 import { applyActions, type InstanceFacts } from "@rolldeck/db/reconcile/apply-actions";
-import { readDemands, readGrants, writeGrants } from "@rolldeck/db/reconcile/pools";
+import { readDemands, writeGrants } from "@rolldeck/db/reconcile/pools";
 import { readSnapshot } from "@rolldeck/db/reconcile/read-snapshot";
 import { moveRunFrom } from "@rolldeck/db/runs/move-run";
 import { markHandled } from "@rolldeck/db/runs/wake";
@@ -54,19 +54,21 @@ async function reconcileRound(context: WorkerContext, runId: string, looks: () =
   const opened = new TaskSetFactsOf(context);
   const read = await readSnapshot(context.pool, runId, (config) => opened.all(config));
   if (read === null) return false;
-  const { snapshot, wake } = read;
+  const { snapshot, grants, wake } = read;
   if (opened.trouble !== null && needsTasks.has(snapshot.status)) {
     context.log.warn({ runId, reason: opened.trouble }, "the run's tasks can't be opened");
     await moveRunFrom(context.pool, runId, { from: snapshot.status, to: "failed", reason: opened.trouble });
     return true;
   }
-  const grants = await readGrants(context.pool, runId);
   const { actions, wakeAt } = plan(snapshot, grants);
   await beforeSteps(context, snapshot, actions);
   const { jobs, applied, refused } = await applyActions(context.pool, snapshot, actions, instanceFacts(context));
-  if (jobs.length > 0) await context.enqueue(jobs);
   looks();
-  const handled = await markHandled(context.pool, runId, wake, wakeAt);
+  // The rows are committed: a job that gets lost is delivered again when its row's lease is past, whatever the wake says.
+  const [handled] = await Promise.all([
+    markHandled(context.pool, runId, wake, wakeAt),
+    jobs.length > 0 ? context.enqueue(jobs) : null,
+  ]);
   timed();
   if (refused > 0) context.log.debug({ runId, applied, refused }, "actions refused: the rows had moved");
   // A timer that is not after the snapshot's own time asks for a next plan at once.

@@ -128,8 +128,7 @@ const anything: DemandFacts = { needsSandbox: () => true, holdsRunSlotFromInit: 
 
 /** What every live run holds and could use of each resource now. */
 export async function readDemands(pool: pg.Pool, facts: DemandFacts = anything): Promise<ResourceDemands[]> {
-  const pools = await readPools(pool);
-  const { rows } = await pool.query({ name: "demands", text: demandSql });
+  const [pools, { rows }] = await Promise.all([readPools(pool), pool.query({ name: "demands", text: demandSql })]);
   const runs = z.array(DemandRow).parse(rows);
   return pools.map(({ quotas, ...one }) => ({
     pool: one,

@@ -1,6 +1,6 @@
 /**
- * What the planner sees of a run, read in two statements: the wake with the run, so that what rises later is another round's; the
- * rollouts with their groups, so that none is seen without the other, and only of steps that the first one showed.
+ * What the planner sees of a run: first the wake with the run, so that what rises later is another round's; then what it was granted,
+ * and the rollouts with their groups, so that none is seen without the other, and only of steps that the first one showed.
  */
 import { endingNames } from "@rolldeck/contracts/endings";
 import { leaseMs } from "@rolldeck/contracts/jobs";
@@ -21,6 +21,7 @@ import { z } from "zod";
 import { EngineLoad, gpuWorkerNameSql } from "../gpu-workers.ts";
 import { withChange } from "../runs/change-dispatcher.ts";
 import { keepConfig } from "../runs/read-config.ts";
+import { readGrants } from "./pools.ts";
 
 /** What the snapshot needs to know of a task set. */
 export interface TaskSetFacts {
@@ -180,21 +181,27 @@ const RolloutRow = z.object({
 });
 type RolloutRow = z.infer<typeof RolloutRow>;
 
+export interface ReadSnapshot {
+  readonly snapshot: RunSnapshot;
+  /** Leases the run may hold in all. */
+  readonly grants: ResourceCounts;
+  readonly wake: number;
+}
+
 /** Null when there is no such run. */
-export async function readSnapshot(
-  pool: pg.Pool,
-  runId: string,
-  tasks: TaskFacts,
-): Promise<{ snapshot: RunSnapshot; wake: number } | null> {
+export async function readSnapshot(pool: pg.Pool, runId: string, tasks: TaskFacts): Promise<ReadSnapshot | null> {
   const found = await pool.query({ name: "snapshot-run", text: runSql, values: [runId] });
   if (found.rows.length === 0) return null;
   const run = RunRow.parse(found.rows[0]);
   const open = run.steps.filter(({ state }) => state === "gathering" || state === "updating");
   const stepIds = open.map(({ stepId }) => stepId);
-  const { rows } = await pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds, runId] });
+  const [{ rows }, grants] = await Promise.all([
+    pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds, runId] }),
+    readGrants(pool, runId),
+  ]);
   const rollouts = z.array(RolloutRow).parse(rows);
   const config = withChange(keepConfig(runId, run.config), run.dispatch);
-  return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), wake: run.wake };
+  return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), grants, wake: run.wake };
 }
 
 function snapshotOf(
