@@ -26,7 +26,7 @@ import {
   untilCompleted,
   untilHeld,
 } from "./agent/bench-scene.ts";
-import { readHistogram } from "./scale/read-histogram.ts";
+import { readCounter, readHistogram } from "./scale/read-histogram.ts";
 
 type Progress = (line: string) => void;
 type Stops = (() => Promise<unknown>)[];
@@ -40,6 +40,8 @@ const promptCharacters = 256;
 /** From the second model call on a rollout is surely in its run stage. */
 const heldTurn = 1;
 const queues = ["postgres", "redis"] as const;
+/** Of each pass, on a machine that others use too. */
+const limitMs = 600_000;
 
 const Flags = z.object({
   rollouts: z.coerce.number().int().min(few).multipleOf(groupSize).default(4096),
@@ -81,13 +83,12 @@ async function measure(scene: Scene, rollouts: number): Promise<object> {
   const idleKb = await statusKb(scene.workerPid, "VmRSS");
   // The process compiles its code; a first run is no measure of the others.
   await pass(scene, { rollouts: Math.min(rollouts, 512), bound: few, hold: false });
-  const narrow = await pass(scene, { rollouts: Math.min(rollouts, narrowRollouts), bound: few, hold: false });
-  scene.progress(`${few} in flight: ${narrow.cpuMsPerRollout.toFixed(2)} CPU ms a rollout`);
   await writeFile(`/proc/${scene.workerPid}/clear_refs`, "5");
   const before = await readHistogram(scene.workerPort, "rolldeck_worker_plan_seconds");
   const wide = await pass(scene, { rollouts, bound: rollouts, hold: true });
   const after = await readHistogram(scene.workerPort, "rolldeck_worker_plan_seconds");
-  scene.progress(`${rollouts} in flight: ${wide.cpuMsPerRollout.toFixed(2)} CPU ms a rollout`);
+  const highestKb = await statusKb(scene.workerPid, "VmHWM");
+  const narrow = await pass(scene, { rollouts: Math.min(rollouts, narrowRollouts), bound: few, hold: false });
   return {
     launched: rollouts,
     settled: wide.settled,
@@ -97,7 +98,7 @@ async function measure(scene: Scene, rollouts: number): Promise<object> {
     cpuMsPerRollout: round(wide.cpuMsPerRollout),
     cpuMsPerTurn: round(wide.cpuMsPerRollout / turns),
     reconcileP99Ms: round(after.since(before).quantile(0.99) * 1000),
-    memoryMB: Math.round(((await statusKb(scene.workerPid, "VmHWM")) - idleKb) / 1024),
+    memoryMB: Math.round((highestKb - idleKb) / 1024),
     ratio4096to64: round(wide.cpuMsPerRollout / narrow.cpuMsPerRollout),
   };
 }
@@ -119,13 +120,19 @@ async function pass(
   const runId = await launch(scene, { promptCharacters, groups: rollouts / groupSize, groupSize, bound });
   let inFlight = bound;
   if (hold) {
-    await untilHeld(scene, heldTurn, rollouts);
+    await untilHeld(scene, heldTurn, rollouts, limitMs);
     inFlight = await inFlightOf(scene, runId);
     await release(scene);
   }
-  await untilCompleted(scene, runId);
+  await untilCompleted(scene, runId, limitMs);
   const cpuMs = ((await cpuSeconds(scene.workerPid)) - cpuBefore) * 1000;
-  return { launched: rollouts, cpuMsPerRollout: cpuMs / rollouts, inFlight, ...(await countedIn(scene, runId)) };
+  const cpuMsPerRollout = cpuMs / rollouts;
+  const counts = await countedIn(scene, runId);
+  const late = await readCounter(scene.workerPort, "rolldeck_worker_late_deliveries_total");
+  scene.progress(
+    `${inFlight} in flight: ${cpuMsPerRollout.toFixed(2)} CPU ms a rollout; of ${rollouts} settled ${counts.settled}, double ${counts.double}; late deliveries so far ${late}`,
+  );
+  return { launched: rollouts, cpuMsPerRollout, inFlight, ...counts };
 }
 
 const Counts = z.object({ settled: z.int(), double: z.int() });

@@ -120,9 +120,14 @@ export const order = ({ serverUrl }: Scene, of: { readonly turns: number; readon
 export const release = ({ serverUrl }: Scene) => fetch(`${serverUrl}/bench/release`, { method: "POST" });
 
 /** Until so many requests wait at a held turn. */
-export async function untilHeld({ serverUrl, progress }: Scene, turn: number, count: number): Promise<void> {
+export async function untilHeld(
+  { serverUrl, progress }: Scene,
+  turn: number,
+  count: number,
+  withinMs = limitMs,
+): Promise<void> {
   let said = 0;
-  await until(`turn ${turn} of all rollouts`, limitMs, async () => {
+  await until(`turn ${turn} of all rollouts`, withinMs, async () => {
     const held = z.record(z.string(), z.int()).parse(await (await fetch(`${serverUrl}/bench`)).json());
     const here = held[String(turn)] ?? 0;
     if (here >= said + 500) {

@@ -40,9 +40,17 @@ export class Histogram {
   }
 }
 
+const metricsOf = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+
+/** Over all labels. @param port of a worker's /metrics on loopback */
+export async function readCounter(port: number, name: string): Promise<number> {
+  const values = (await metricsOf(port)).matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, "gm"));
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
 /** @param port of a worker's /metrics on loopback */
 export async function readHistogram(port: number, name: string): Promise<Histogram> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const text = await metricsOf(port);
   const counts = new Map<number, number>();
   for (const [, bound, count] of text.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, "gm"))) {
     counts.set(bound === "+Inf" ? Number.POSITIVE_INFINITY : Number(bound), Number(count));
