@@ -18,6 +18,7 @@ afterAll(() => server?.remove());
 /** As processes make theirs: a client that is ending has left the pool, and may still hear that its server goes down. */
 function openPool(max: number): pg.Pool {
   const pool = new pg.Pool({ connectionString: server.url, max });
+  pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
@@ -110,4 +111,45 @@ test.each([
   ["42P01", 'relation "job" does not exist', false],
 ])("SQLSTATE %s (%s): outage %s", (code, message, expected) => {
   expect(isOutage(Object.assign(new Error(message), { code }))).toBe(expected);
+});
+
+test("thousands of statements leave the rest of the pool to the process, and all come to their end", async () => {
+  const pool = openPool(5);
+  const shared = new SharedPool(pool);
+  let most = 0;
+  const many = Array.from({ length: 2_000 }, async (_, n) => {
+    const { rows } = await shared.query<{ n: number }>("select $1::int as n, pg_sleep(0)", [n]);
+    most = Math.max(most, pool.totalCount);
+    return rows[0]?.n;
+  });
+  // Nobody waits at the pool, so whoever comes there now is served at once.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(pool.waitingCount).toBe(0);
+  expect(await Promise.all(many)).toEqual(many.map((_, n) => n));
+  expect(most).toBeLessThanOrEqual(2);
+  await shared.end();
+  await pool.end();
+});
+
+test("statements that wait when the server goes away fail with it, none waits for the others to fail", async () => {
+  const pool = openPool(5);
+  const shared = new SharedPool(pool);
+  const reported: Error[] = [];
+  shared.on("error", (error) => reported.push(error));
+  const many = Array.from({ length: 500 }, () => shared.query("select pg_sleep(60)"));
+  const settled = Promise.allSettled(many);
+  await until(() => pool.totalCount === 2, "the first are under way");
+  await server.stop();
+  const results = await settled;
+  const refused = results.filter((result) => result.status === "rejected");
+  expect(refused).toHaveLength(500);
+  expect(refused.every(({ reason }) => reason.code === "ECONNREFUSED")).toBe(true);
+  await server.start();
+  await until(async () => {
+    const { rows } = await shared.query<{ one: number }>("select 1 as one").catch(() => ({ rows: [] }));
+    return rows.length === 1;
+  }, "the server is back");
+  expect(await Promise.all(Array.from({ length: 20 }, () => shared.query("select 1")))).toHaveLength(20);
+  await shared.end();
+  await pool.end();
 });

@@ -8,6 +8,8 @@
  * - A lost or starting server shows itself to BullMQ as a refused connection, the one kind of failure it waits out;
  *   any other kind makes its fetch loop spin and fails jobs that ended well.
  * - One outage is reported once, not once per waiting query.
+ * - However many statements BullMQ wants at once (thousands of jobs may end together), they use a part of the pool's connections
+ *   and the others wait here: leases and turns never wait behind them. While the server is away nobody waits for anybody.
  */
 import { EventEmitter } from "node:events";
 import type { PgPool, PgPoolClient, PgQueryResult } from "bullmq";
@@ -19,8 +21,14 @@ export const queueSchema = "bullmq";
 const outageCodes = /^(08...|57P01|57P02|57P03|53300|E[A-Z]+)$/;
 const outageTexts = /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable/i;
 
+/** Of the pool's connections, for BullMQ's statements; those that it listens with come on top. */
+const part = 0.4;
+
 export class SharedPool extends EventEmitter implements PgPool {
   readonly #pool: pg.Pool;
+  readonly #atOnce: number;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
   readonly #prepared = new WeakSet<pg.PoolClient>();
   readonly #forwardError = (error: Error): void => this.#report(error);
   #down = false;
@@ -30,6 +38,7 @@ export class SharedPool extends EventEmitter implements PgPool {
     // One listener per queue and worker; their number is bounded by the catalogue of queues.
     this.setMaxListeners(0);
     this.#pool = pool;
+    this.#atOnce = Math.max(1, Math.floor(pool.options.max * part));
     this.#pool.on("error", this.#forwardError);
   }
 
@@ -51,6 +60,24 @@ export class SharedPool extends EventEmitter implements PgPool {
   }
 
   async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    await this.#turn();
+    try {
+      return await this.#query<R>(text, params);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running -= 1;
+    }
+  }
+
+  /** Whoever is called goes in the place of the one that has ended. */
+  async #turn(): Promise<void> {
+    if (this.#running >= this.#atOnce && !this.#down) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else this.#running += 1;
+  }
+
+  async #query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
     const client = await this.connect();
     try {
       return await client.query<R>(text, params);
@@ -78,6 +105,10 @@ export class SharedPool extends EventEmitter implements PgPool {
   #report(error: Error): void {
     if (this.#down) return;
     this.#down = true;
+    for (const go of this.#waiting.splice(0)) {
+      this.#running += 1;
+      go();
+    }
     if (this.listenerCount("error") > 0) this.emit("error", error);
   }
 }

@@ -19,7 +19,7 @@ async function laterThanFirst(runId: string): Promise<number[]> {
 
 test("of a burst, those far behind count as on their way for longer, admitted or delivered again", async () => {
   const { runId } = await startPlannedRun(database.pool, { groups: 40, groupSize: 8 });
-  const expected = Array.from({ length: 320 }, (_, place) => Math.max(place - 256, 0) * 10);
+  const expected = Array.from({ length: 320 }, (_, place) => Math.max(place - 256, 0) * 25);
   const before = await snapshotOf(database.pool, runId);
   await act(database.pool, runId, admitAll(before), before);
   expect(await laterThanFirst(runId)).toEqual(expected);

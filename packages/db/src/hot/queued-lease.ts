@@ -1,7 +1,7 @@
 /** Jobs of a burst that a worker is sure to have fetched within a lease, with room. */
 const atOnce = 256;
 /** For each job past those, milliseconds: what fetching one takes on a busy machine. */
-const eachMs = 10;
+const eachMs = 25;
 
 /**
  * SQL: until when a queued stage's job counts as on its way. A queue gives out one job after the other: the last of thousands would
