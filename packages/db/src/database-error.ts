@@ -10,13 +10,9 @@ export function isDatabaseAway(error: unknown): boolean {
   return /^(08|53|57P)/.test(error.code ?? "");
 }
 
-/**
- * Two statements met: in opposite order, or at a pool of which both had counted the same room, where the row's own check refuses the
- * second. The same statement may be sent again at once: it was rolled back whole, and reads the rows as they are then.
- */
+/** Two statements met in opposite order (or a retry is asked for): the same statement may be sent again at once. */
 export const isCollision = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError &&
-  (error.code === "40P01" || error.code === "40001" || (error.code === "23514" && error.constraint === "pools_check"));
+  error instanceof pg.DatabaseError && (error.code === "40P01" || error.code === "40001");
 
 export function asBoundaryError(cause: unknown, what: string): BoundaryError {
   if (cause instanceof BoundaryError) return cause;

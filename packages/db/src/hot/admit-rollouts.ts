@@ -54,8 +54,11 @@ taken as (
   select a.resource, a.rollout_id, $1, a.attempt, a.until from asked a join admitted using (ord)
   returning resource
 ),
+-- All that the row's check reads is taken from the lock. The check is made of the row as the statement's snapshot has it, before the update
+-- finds that it was changed since: \`p.used + n\` would be refused where leases came back meanwhile, though the sum holds.
 counted as (
-  update pools p set used = p.used + t.n from (select resource, count(*)::int as n from taken group by resource) t
+  update pools p set used = l.used + t.n, size = l.size
+  from (select resource, count(*)::int as n from taken group by resource) t join locked l using (resource)
   where p.resource = t.resource
   returning 1
 ),

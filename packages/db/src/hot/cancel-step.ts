@@ -1,26 +1,31 @@
 /**
  * A gathering step that is given up by hand: its unsettled rollouts, the step and the events are one statement. A step whose update has
- * begun can't be: the trainer may have moved on by then.
+ * begun can't be: the trainer may have moved on by then. Where a rollout moved on since the statement began, nothing happens and it is sent
+ * again.
  */
 import { ConflictError, NotFoundError } from "@rolldeck/contracts/errors";
 import { stepStates } from "@rolldeck/contracts/lifecycle";
 import type pg from "pg";
 import { z } from "zod";
-import { cancelledDone, cancelledRollouts } from "./cancelled-rollouts.ts";
+import { cancelledDone, cancelledRollouts, maxSends, movedOn } from "./cancelled-rollouts.ts";
 import { cutText } from "./clean-text.ts";
 import { eventLog, rolloutStatus } from "./event-log.ts";
 
 const sql = `
 with holder as materialized (
-  select id, state from rollouts where step_id = $2 and run_id = $1 order by id for no key update
+  select id, group_id, attempt, stage, state, claim from rollouts
+  where step_id = $2 and run_id = $1 order by id for no key update
 ),
+${movedOn},
 step_lock as materialized (
   select id from steps where id = $2 and run_id = $1 and state = 'gathering' and (select count(*) from holder) >= 0
   for no key update
 ),
 -- Groups that were drawn since would not be seen here.
 run as materialized (
-  select id from runs where id = $1 and groups_drawn = $3::int and (select count(*) from step_lock) = 1 for no key update
+  select id from runs where id = $1 and groups_drawn = $3::int and (select count(*) from step_lock) = 1
+    and not exists (select from moved_on)
+  for no key update
 ),
 ended as (
   update steps s set state = 'cancelled', claim = s.claim + 1, ended_at = now(), reason = $4::text
@@ -56,7 +61,6 @@ select (select count(*)::int from ended) as ended, (select count(*)::int from mo
   (select count(sent) from notified) as notified`;
 
 const Step = z.object({ runId: z.string(), state: z.enum(stepStates), drawn: z.int() });
-const maxRaces = 5;
 
 /**
  * A step that was cancelled before stays so.
@@ -75,7 +79,7 @@ export async function cancelStep(
     if (rows.length === 0) throw new NotFoundError("step", stepId);
     const { runId, state, drawn } = Step.parse(rows[0]);
     if (state === "cancelled") return { runId, cancelled: 0 };
-    if (state !== "gathering" || race >= maxRaces) throw new ConflictError(refusal(state));
+    if (state !== "gathering" || race >= maxSends) throw new ConflictError(refusal(state));
     const done = await pool.query<{ ended: number; cancelled: number }>(sql, [
       runId,
       stepId,

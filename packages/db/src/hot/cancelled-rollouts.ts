@@ -4,7 +4,20 @@
  */
 
 /**
- * CTEs after one named `doomed` (ord, id, ending, reason; rows locked by now and unsettled). They end in `moved`; read
+ * A CTE after one named `holder` (id, group_id, attempt, stage, state, claim; locked): those that another statement moved on after this one
+ * began. What that wrote beside the rollout's row (leases, spans, attempts) can't be seen here, so it would stay: such rollouts are left
+ * to the next send, which sees all of it. A plain read in the same statement shows the row as it was when the statement began.
+ */
+export const movedOn = `
+moved_on as materialized (
+  select h.id, h.group_id from holder h join rollouts was on was.id = h.id
+  where (was.attempt, was.stage, was.state, was.claim) is distinct from (h.attempt, h.stage, h.state, h.claim)
+)`;
+/** How often such a statement is sent; each send waits for locks, so that those before it are done. */
+export const maxSends = 10;
+
+/**
+ * CTEs after one named `doomed` (ord, id, ending, reason; rows locked by now, unsettled and not `moved_on`). They end in `moved`; read
  * `cancelledDone` in whatever comes last.
  */
 export const cancelledRollouts = `
