@@ -1,7 +1,8 @@
-/** The real worker with one task: a shell in a sandbox of this machine's own, and a fresh sandbox to grade in. */
+/** The real worker with one task more: a shell in a sandbox of this machine's own, and a fresh sandbox to grade in. */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { noResources, type Sandbox, type TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
+import { tasks } from "@rolldeck/tasks/registry";
 import { compose } from "../../apps/worker/src/compose.ts";
 import { parseWorkerEnv } from "../../apps/worker/src/env.ts";
 
@@ -39,7 +40,7 @@ const boxed: Task = {
   },
 };
 
-const worker = await compose(parseWorkerEnv(process.env, process.cwd()), { tasks: { boxed } });
+const worker = await compose(parseWorkerEnv(process.env, process.cwd()), { tasks: { ...tasks, boxed } });
 await worker.start();
 process.on("SIGTERM", () => {
   worker.stop().then(

@@ -2,10 +2,12 @@
  * What must hold of a run whatever was killed: read from its rows and event log, each broken rule as a sentence. An empty list
  * is the pass.
  */
+import { endings } from "@rolldeck/contracts/endings";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import type { Pool } from "@rolldeck/db/connect";
 import { poolLedger } from "@rolldeck/db/reconcile/pools";
 import { z } from "zod";
+import { sandboxLeaseMs } from "../../apps/worker/src/sandboxes/sandbox-spec.ts";
 
 interface Rule {
   readonly says: string;
@@ -13,7 +15,15 @@ interface Rule {
   readonly broken: string;
 }
 
-const rules: readonly Rule[] = [
+/** Endings whose tokens are trained, as a list of SQL. */
+const trained = Object.entries(endings)
+  .filter(([, ending]) => ending.trained)
+  .map(([name]) => `'${name}'`)
+  .join(", ");
+/** Until what is past its lease is found and closed, also where nobody was there to look for a while. */
+const sweptWithinMs = 15_000;
+
+export const rules: readonly Rule[] = [
   {
     says: "seq counts from 1 without a gap",
     broken: `select seq, expected from (
@@ -81,6 +91,36 @@ const rules: readonly Rule[] = [
     broken: `select t.step_id, t.row, t.rollout_id, t.attempt, r.attempt as counts
                from training_rows t join rollouts r on r.id = t.rollout_id
               where t.run_id = $1 and (r.step_id <> t.step_id or r.attempt <> t.attempt)`,
+  },
+  {
+    says: "no step trains the same tokens of a rollout twice",
+    broken: `select step_id, rollout_id, ranges, count(*) as times from training_rows where run_id = $1
+              group by 1, 2, 3 having count(*) > 1`,
+  },
+  {
+    says: "a step that is done trained every rollout it accepted",
+    broken: `select r.id, r.step_id, r.ending from rollouts r join steps s on s.id = r.step_id join groups g on g.id = r.group_id
+              where r.run_id = $1 and s.state = 'done' and s.purpose = 'train' and g.set_aside is null
+                and r.outcome = 'completed' and r.ending in (${trained})
+                and not exists (select from training_rows t where t.step_id = s.id and t.rollout_id = r.id)`,
+  },
+  {
+    says: "no step trains staler rollouts than the run allows",
+    broken: `select m.step, m.value from metric_points m join runs r on r.id = m.run_id
+              where r.id = $1 and m.name = 'staleness/max' and r.config->'dispatcher'->>'name' = 'async'
+                and m.value > (r.config->'dispatcher'->>'maxStaleness')::int`,
+  },
+  {
+    says: "a rollout that is settled holds no lease",
+    broken: `select l.rollout_id, l.resource, r.outcome from pool_leases l join rollouts r on r.id = l.rollout_id
+              where l.run_id = $1 and r.state = 'settled'`,
+  },
+  {
+    says: "no sandbox outlives its rollout by more than its lease",
+    broken: `select s.id, s.rollout_id, s.state, s.reason, a.ended_at, s.closed_at
+               from sandboxes s join attempts a on a.rollout_id = s.rollout_id and a.attempt = s.attempt
+              where s.run_id = $1 and s.state <> 'kept'
+                and coalesce(s.closed_at, now()) > a.ended_at + ${sandboxLeaseMs + sweptWithinMs} * interval '1 millisecond'`,
   },
   {
     says: "a step ends once",

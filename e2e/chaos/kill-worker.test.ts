@@ -1,10 +1,11 @@
 /** What a lost worker costs: at most the model call that each of its rollouts had under way. */
+import type { ScriptedWorker } from "@rolldeck/backends/testing/scripted-worker";
 import { afterEach, expect, test } from "vitest";
 import { type ChaosStack, startChaosStack } from "./chaos-stack.ts";
 import { checkLog } from "./check-log.ts";
 import { longConfig, longPolicy } from "./long-rollouts.ts";
 
-let stack: ChaosStack | null = null;
+let stack: ChaosStack<ScriptedWorker> | null = null;
 afterEach(async () => {
   await stack?.close();
   stack = null;

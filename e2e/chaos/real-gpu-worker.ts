@@ -12,9 +12,12 @@ export const gpuWorkerKey = "tml-chaos-test-only";
 export interface RealGpuWorker {
   /** The proxy's address; it stays while the worker behind it comes and goes. */
   readonly url: string;
+  readonly apiKey: string;
   /** Ends the worker, as kill −9 does, when the `nth` request of this path arrives, which it then never sees. */
   killBefore(path: string, nth: number): Promise<void>;
   start(): Promise<void>;
+  /** Ends it, as kill −9 does, and starts it again. */
+  restart(options?: { readonly downMs?: number }): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,11 +58,17 @@ export async function startRealGpuWorker(dataFolder: string): Promise<RealGpuWor
   await start();
   return {
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    apiKey: gpuWorkerKey,
     killBefore: (trapPath, nth) =>
       new Promise((sprung) => {
         trap = { path: trapPath, left: nth, sprung };
       }),
     start,
+    restart: async ({ downMs = 0 } = {}) => {
+      await kill();
+      await sleep(downMs);
+      await start();
+    },
     close: async () => {
       await kill();
       proxy.closeAllConnections();
