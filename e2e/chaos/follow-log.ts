@@ -12,7 +12,7 @@ export interface FollowedLog {
 
 const limitMs = 30_000;
 
-export function followLog(rolldeck: Rolldeck, runId: string): FollowedLog {
+export function followLog(rolldeck: Pick<Rolldeck, "readEvents">, runId: string): FollowedLog {
   let [gaps, last, isOver] = [0, 0, false];
   const read = async (): Promise<void> => {
     while (!isOver) {

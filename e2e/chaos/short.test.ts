@@ -10,6 +10,7 @@ import { type ChaosStack, startChaosStack } from "./chaos-stack.ts";
 import { checkLog } from "./check-log.ts";
 import { type Fault, faults, seededRandom } from "./faults.ts";
 import { longConfig, longPolicy } from "./long-rollouts.ts";
+import { watchPools } from "./watch-pools.ts";
 
 const seconds = Number(process.env.ROLLDECK_CHAOS_SECONDS ?? 60);
 const seed = Number(process.env.ROLLDECK_CHAOS_SEED ?? 1);
@@ -29,6 +30,7 @@ test(`${seconds} s of chaos leave a log without a fault`, { timeout: (seconds + 
   await made.until("the first step is done", async () =>
     made.value("select 1 from runs where id = $1 and step > 0", [runId]),
   );
+  const pools = watchPools(made.pool);
   const names = Object.entries<Fault>(faults);
   const done: string[] = [];
   for (const end = performance.now() + seconds * 1_000; performance.now() < end; ) {
@@ -52,6 +54,8 @@ test(`${seconds} s of chaos leave a log without a fault`, { timeout: (seconds + 
     async () => (await made.value("select status from runs where id = $1", [runId])) === "stopped",
   );
   expect(await checkLog(made.pool, runId), done.join(", ")).toEqual([]);
+  expect(await pools.end()).toEqual([]);
+  expect(pools.looks).toBeGreaterThan(0);
   // Whatever went wrong, no log holds the key or the database's address with its password.
   const said = made.workers.map(({ output }) => output).join("");
   expect(said.includes(made.gpu.apiKey) || said.includes(made.databaseUrl)).toBe(false);

@@ -168,6 +168,9 @@ async function endToEnd(limitMs: number, ...filters: string[]): Promise<SuiteRes
   return vitest("e2e/vitest.config.ts", limitMs, filters);
 }
 
+/** Tests of what judges chaos. */
+const judges = ["e2e/chaos/check-log", "e2e/chaos/follow-log"];
+
 const inDocker = "e2e/docker.vitest.config.ts";
 /** Of the tests in Docker: containers themselves, the agent's shell in them, and grading. The others belong to `test:all`. */
 const everyTime = [
@@ -209,7 +212,11 @@ export const suites: readonly Suite[] = [
   { name: "docker", all: false, run: () => vitest(inDocker, 8 * minute, everyTime) },
   { name: "pytest", all: false, run: pytest },
   { name: "walks", all: false, run: () => endToEnd(8 * minute, "e2e/walks") },
-  { name: "chaos", all: false, run: () => endToEnd(6 * minute, "e2e/chaos/short", "e2e/chaos/kill-reconcile") },
+  {
+    name: "chaos",
+    all: false,
+    run: () => endToEnd(6 * minute, "e2e/chaos/short", "e2e/chaos/kill-reconcile", ...judges),
+  },
   { name: "real", all: false, run: () => endToEnd(8 * minute, "e2e/real") },
   { name: "compose", all: false, run: () => endToEnd(2 * minute, "e2e/containers/compose") },
   { name: "swe", all: true, run: () => endToEnd(10 * minute, "e2e/swe") },
