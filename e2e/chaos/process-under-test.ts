@@ -1,8 +1,9 @@
 /** One of our server processes, bundled once and run as a person's would be: what chaos kills, stops and starts again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 
 export const root = path.resolve(import.meta.dirname, "../..");
 
@@ -18,33 +19,43 @@ export interface Program {
 const bundleOf = ({ app, name }: Program) => path.join(root, "apps", app, "dist/chaos", `${name}.mjs`);
 
 /** Once per process: programs then start in a fraction of the time that compiling each of them takes. */
-const bundled = new Map<string, Promise<unknown>>();
-export function bundle(program: Program): Promise<unknown> {
+const bundled = new Map<string, Promise<void>>();
+export function bundle(program: Program): Promise<void> {
   const made = bundled.get(program.entry);
   if (made !== undefined) return made;
-  const making = build({
+  const making = writeBundle(program);
+  bundled.set(program.entry, making);
+  return making;
+}
+
+async function writeBundle(program: Program): Promise<void> {
+  const { outputFiles } = await build({
     entryPoints: [path.join(root, program.entry)],
     outfile: bundleOf(program),
+    write: false,
     bundle: true,
     platform: "node",
     target: "node20",
     format: "esm",
     logLevel: "error",
-    plugins: [
-      {
-        name: "keep-packages-external",
-        setup: (api) =>
-          api.onResolve({ filter: /^[^./]/ }, (args) =>
-            args.kind === "entry-point" || args.path.startsWith("@rolldeck/")
-              ? undefined
-              : { path: args.path, external: true },
-          ),
-      },
-    ],
+    plugins: [keepPackagesExternal],
   });
-  bundled.set(program.entry, making);
-  return making;
+  // Whole or not at all: another test's processes may be starting from it.
+  const part = `${bundleOf(program)}.${process.pid}`;
+  await mkdir(path.dirname(part), { recursive: true });
+  await writeFile(part, outputFiles[0]?.contents ?? "");
+  await rename(part, bundleOf(program));
 }
+
+const keepPackagesExternal: Plugin = {
+  name: "keep-packages-external",
+  setup: (api) =>
+    api.onResolve({ filter: /^[^./]/ }, (args) =>
+      args.kind === "entry-point" || args.path.startsWith("@rolldeck/")
+        ? undefined
+        : { path: args.path, external: true },
+    ),
+};
 
 export class ProcessUnderTest {
   readonly #child: ChildProcess;

@@ -2,7 +2,8 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startScriptedWorker } from "@rolldeck/backends/testing/scripted-worker";
+import { type Policy, startScriptedWorker } from "@rolldeck/backends/testing/scripted-worker";
+import type { RunConfigInput } from "@rolldeck/contracts/run-config";
 import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import { setPoolSizes } from "@rolldeck/db/reconcile/pools";
 import { moveRun } from "@rolldeck/db/runs/move-run";
@@ -12,6 +13,7 @@ import { type ChaosStack, type ModelServer, startChaosStackOn } from "../../chao
 import { checkLog } from "../../chaos/check-log.ts";
 import { dealFaults, seededRandom } from "../../chaos/faults.ts";
 import { followLog } from "../../chaos/follow-log.ts";
+import { longPolicy } from "../../chaos/long-rollouts.ts";
 import { root } from "../../chaos/process-under-test.ts";
 import { startRealGpuWorker } from "../../chaos/real-gpu-worker.ts";
 import { watchPools } from "../../chaos/watch-pools.ts";
@@ -21,6 +23,8 @@ import type { SandboxPlace } from "./running-sandboxes.ts";
 export interface PartOptions {
   readonly rollouts: number;
   readonly kills: number;
+  /** Longest time of strikes; what was not reached by then shows in the counts. */
+  readonly minutes: number;
   readonly seed: number;
   /** Made here. */
   readonly folder: string;
@@ -37,7 +41,6 @@ export interface PartResult {
 type Progress = (line: string) => void;
 
 const workers = 3;
-const limitMs = 10 * 60_000;
 /** Fewer than the bounds could hold, so that the pool is always full. */
 const sandboxPool = 40;
 const leastPauseMs = 300;
@@ -46,7 +49,10 @@ const mostPauseMs = 2_000;
 export async function runPart(name: PartName, options: PartOptions, progress: Progress): Promise<PartResult> {
   const { queue, gpu, config } = parts[name];
   await mkdir(options.folder, { recursive: true });
-  const server = gpu === "real" ? await realGpu(options.folder, progress) : await startScriptedWorker(scripted);
+  const server =
+    gpu === "real"
+      ? await realGpu(options.folder, progress)
+      : await startScriptedWorker({ policy: policyOf(config), delayMs });
   const stack = await startChaosStackOn<ModelServer>(server, {
     ...{ workers, queue, script: "boxed-worker", apiFolder: options.folder },
     env: { ROLLDECK_DATA_DIR: options.folder },
@@ -59,12 +65,17 @@ export async function runPart(name: PartName, options: PartOptions, progress: Pr
   }
 }
 
-/** Three calls in a sandbox, then an answer; never the same call twice in a row. */
-const policy = ({ prompt }: { readonly prompt: string }): string => {
-  const done = prompt.split("<|tool|>").length - 1;
-  return done < 3 ? `[bash(command="seq ${done + 1}")]` : '[finish(answer="1")]';
-};
-const scripted = { policy, delayMs: 20 };
+const calls = 3;
+const delayMs = 20;
+
+/** Some calls, then an answer; never the same call twice in a row. */
+function policyOf({ taskSets }: RunConfigInput): Policy {
+  if (taskSets[0]?.name !== "boxed") return longPolicy(calls).policy;
+  return ({ prompt }) => {
+    const done = prompt.split("<|tool|>").length - 1;
+    return done < calls ? `[bash(command="seq ${done + 1}")]` : '[finish(answer="1")]';
+  };
+}
 
 async function realGpu(folder: string, progress: Progress): Promise<ModelServer> {
   const signal = new AbortController().signal;
@@ -107,17 +118,22 @@ async function strikeAndJudge(
 async function strikeUntilEnough(stack: ChaosStack, runId: string, options: PartOptions, progress: Progress) {
   const random = seededRandom(options.seed);
   const deal = dealFaults(stack, random);
+  const struck = new Map<string, number>();
   let kills = 0;
-  for (const end = performance.now() + limitMs; performance.now() < end; ) {
+  for (const end = performance.now() + options.minutes * 60_000; ; ) {
     const settled = await settledOf(stack, runId);
-    if (settled >= options.rollouts && kills >= options.kills) return kills;
+    const isEnough = settled >= options.rollouts && kills >= options.kills;
+    if (isEnough || performance.now() > end) {
+      progress(`struck${isEnough ? "" : " until the time was over"}: ${JSON.stringify(Object.fromEntries(struck))}`);
+      return kills;
+    }
     const [name, fault] = deal();
     progress(`${settled} settled, ${kills} kills; ${name}`);
     await fault.strike(stack, runId, random);
     kills += fault.kills;
+    struck.set(name, (struck.get(name) ?? 0) + 1);
     await sleep(leastPauseMs + random() * (mostPauseMs - leastPauseMs));
   }
-  throw new Error(`not within ${limitMs / 60_000} min: ${options.rollouts} rollouts and ${options.kills} kills`);
 }
 
 async function settledOf(stack: ChaosStack, runId: string): Promise<number> {
