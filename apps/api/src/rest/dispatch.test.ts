@@ -107,16 +107,18 @@ describe("a dispatcher", () => {
       { change: { startsPerSecond: null } },
     ]);
   });
-  it("is not changed to what a config could not say, nor of a run that is over", async () => {
+  it("is not changed to what launch would refuse, nor of a run that is over", async () => {
     const { runId } = await start();
     for (const [change, words] of [
       [{ bounds: { run: 0 } }, /^bounds\.run/],
+      [{ adaptive: true, weight: 2 }, /^adaptive: no engine tells/],
       [{ name: "batch" }, /^name: unknown key/],
     ] as const)
       expect(await refusal(post(`/runs/${runId}/dispatcher`, change))).toMatchObject({
         status: 400,
         detail: expect.stringMatching(words),
       });
+    expect((await detail(runId)).dispatch).toBeNull();
     await moveRun(api.database.pool, runId, "stopping", null);
     await moveRun(api.database.pool, runId, "stopped", null);
     expect(await refusal(post(`/runs/${runId}/dispatcher`, { weight: 2 }))).toEqual({

@@ -1,16 +1,18 @@
 /** What people change of a run's dispatch while it runs. Rows and events are written here; the planner does what they say. */
 import type { PartAction, PartReply, Quotas } from "@rolldeck/contracts/api/dispatch";
-import { ConflictError } from "@rolldeck/contracts/errors";
+import { ConflictError, InputError } from "@rolldeck/contracts/errors";
 import { cancelRollout } from "@rolldeck/db/hot/cancel-rollout";
 import { cancelStep } from "@rolldeck/db/hot/cancel-step";
 import { holdPart, type Part } from "@rolldeck/db/hot/hold-part";
 import { setAsideGroups } from "@rolldeck/db/hot/set-aside";
+import { readDispatched } from "@rolldeck/db/reads/read-dispatched";
 import { readGroupPlace } from "@rolldeck/db/reads/read-group-place";
 import { readPart } from "@rolldeck/db/reads/read-part";
 import { readPoolSettings, readQuotas, setPool, setQuota } from "@rolldeck/db/reconcile/quotas";
 import { changeDispatcher } from "@rolldeck/db/runs/change-dispatcher";
 import type { Pool } from "pg";
 import type { DispatchServices } from "../services.ts";
+import { changeIssues } from "./dispatcher-issues.ts";
 
 export interface DispatchServiceOptions {
   readonly pool: Pool;
@@ -39,6 +41,8 @@ export function createDispatchServices({ pool, wake }: DispatchServiceOptions): 
   };
   return {
     async change({ runId, ...change }, by) {
+      const issues = changeIssues((await readDispatched(pool, runId)).config, change);
+      if (issues.length > 0) throw new InputError(issues);
       const now = await changeDispatcher(pool, runId, change, by);
       await wake(runId);
       return { runId, ...now };

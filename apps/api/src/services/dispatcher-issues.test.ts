@@ -1,6 +1,6 @@
 import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
 import { expect, test } from "vitest";
-import { dispatcherIssues, dispatcherWarnings } from "./dispatcher-issues.ts";
+import { changeIssues, dispatcherIssues, dispatcherWarnings } from "./dispatcher-issues.ts";
 
 const config = (dispatcher: RunConfigInput["dispatcher"], over: Partial<RunConfigInput> = {}) =>
   RunConfig.parse({ kind: "train", name: "x", taskSets: [{ name: "key-chain" }], dispatcher, ...over });
@@ -11,6 +11,20 @@ test.each([
   ["nothing that is not there", { name: "async", maxStaleness: 2 }, []],
 ])("asking for %s", (_what, dispatcher, paths) => {
   expect(dispatcherIssues(config(dispatcher)).map(({ path }) => path)).toEqual(paths);
+});
+
+test.each([
+  ["an engine's load, which launch refuses", {}, { adaptive: true }, ["adaptive"]],
+  ["what is so already", { adaptive: true }, { adaptive: true, weight: 2 }, []],
+  ["less than before", { adaptive: true }, { adaptive: false }, []],
+  [
+    "what any run may have",
+    {},
+    { bounds: { run: 3, init: undefined }, adaptive: undefined, startsPerSecond: null },
+    [],
+  ],
+])("a change that asks for %s", (_what, dispatcher, change, paths) => {
+  expect(changeIssues(config(dispatcher), change).map(({ path }) => path)).toEqual(paths);
 });
 
 test.each([

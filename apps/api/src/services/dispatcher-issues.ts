@@ -1,6 +1,8 @@
 /** What a config asks of the dispatcher that this server's workers can't honour, or that gains little. Pure. */
+import type { ChangeDispatcher } from "@rolldeck/contracts/api/dispatch";
 import type { ConfigIssue } from "@rolldeck/contracts/api/runs";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { InputIssue } from "@rolldeck/contracts/errors";
+import { DispatcherConfig, type RunConfig } from "@rolldeck/contracts/run-config";
 import type { z } from "zod";
 
 type Issue = z.output<typeof ConfigIssue>;
@@ -21,6 +23,31 @@ export function dispatcherIssues({ dispatcher }: Pick<RunConfig, "dispatcher">):
     });
   return issues;
 }
+
+/**
+ * What launch would refuse of a change to a run's dispatcher; `path` names the field of the change. What is so already is not said
+ * again: to ask for something else meanwhile stays allowed.
+ * @param config as the run is dispatched now
+ */
+export function changeIssues(
+  config: RunConfig,
+  change: Omit<z.output<typeof ChangeDispatcher>, "runId">,
+): InputIssue[] {
+  const { dispatcher } = config;
+  const bounds = { ...dispatcher.bounds, ...whatIsSaid(change.bounds ?? {}) };
+  const changed = DispatcherConfig.parse({ ...dispatcher, ...whatIsSaid(change), bounds });
+  const before = new Set(dispatcherIssues(config).map(({ path }) => path));
+  return dispatcherIssues({ ...config, dispatcher: changed })
+    .filter(({ path }) => !before.has(path))
+    .map(({ path, message, fix }) => ({
+      path: path.replace(/^dispatcher\./, ""),
+      message,
+      ...(fix === null ? {} : { fix }),
+    }));
+}
+
+const whatIsSaid = (change: object) =>
+  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 
 export function dispatcherWarnings({ dispatcher, stepSource }: Pick<RunConfig, "dispatcher" | "stepSource">): Issue[] {
   if (dispatcher.name !== "async") return [];
