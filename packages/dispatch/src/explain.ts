@@ -2,10 +2,11 @@
  * Why rollouts wait, for the run's page. Invariant: it is read off the very plan that admits, so it can't disagree with it:
  * exactly the rollouts that wait, and that the plan neither admits nor moves otherwise, have a reason.
  */
+import type { WaitCause } from "@rolldeck/contracts/api/schedule";
 import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
 import type { ResourceCounts, RunSnapshot } from "@rolldeck/contracts/plan";
 import { planWithWaits } from "./plan.ts";
-import type { WaitCause, WaitReason } from "./wait-reason.ts";
+import type { WaitReason } from "./wait-reason.ts";
 
 /** @returns the reason of each rollout that waits, by its id */
 export function explain(snapshot: RunSnapshot, grants: ResourceCounts): ReadonlyMap<string, WaitReason> {

@@ -27,6 +27,7 @@ describe("sandboxes kept for grading", () => {
     for (let nth = 0; nth < 9; nth++) expect(budget.take([agent])).toBeNull();
     expect(budget.take([agent])).toEqual({
       waitsFor: "sandbox",
+      resource: "sandbox",
       detail: "agents hold 9 sandboxes; the rest is kept for grading",
     });
     expect(budget.take([{ resource: "sandbox", until: "evaluate" }])).toBeNull();

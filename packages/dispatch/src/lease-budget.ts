@@ -4,9 +4,9 @@
  */
 import type { NewLease, Resource, ResourceCounts } from "@rolldeck/contracts/plan";
 import type { Bounds } from "@rolldeck/contracts/run-config";
-import type { WaitCause, WaitReason } from "./wait-reason.ts";
+import type { PoolCause, WaitReason } from "./wait-reason.ts";
 
-const causeOf: Readonly<Record<Resource, WaitCause>> = {
+const causeOf: Readonly<Record<Resource, PoolCause>> = {
   sandbox: "sandbox",
   initSlot: "init-slot",
   runSlot: "run-slot",
@@ -45,12 +45,13 @@ export class LeaseBudget {
     const { resource } = lease;
     const grant = this.#grants[resource];
     if (this.#held[resource] >= grant) {
-      if (grant === 0) return { waitsFor: "grant", detail: `no ${resource} is granted to this run: others hold them` };
-      return { waitsFor: causeOf[resource], detail: `all ${grant} granted leases of ${resource} are in use` };
+      if (grant === 0) return { waitsFor: "grant", resource, detail: `no ${resource} is granted to this run` };
+      return { waitsFor: causeOf[resource], resource, detail: `all ${grant} granted leases of ${resource} are in use` };
     }
     if (!isForAgentOnly(lease) || this.#agentSandboxes < this.#forAgents) return null;
     return {
       waitsFor: "sandbox",
+      resource,
       detail: `agents hold ${this.#agentSandboxes} sandboxes; the rest is kept for grading`,
     };
   }

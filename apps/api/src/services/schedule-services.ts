@@ -23,7 +23,8 @@ export function createScheduleServices(options: {
     async waiting({ runId }) {
       const read = await readSnapshot(pool, runId, taskFacts);
       if (read === null) throw new NotFoundError("run", runId);
-      return waitingNow(read.snapshot, read.grants);
+      const { pools } = await readPools(pool, needsSandbox);
+      return waitingNow(read.snapshot, read.grants, pools);
     },
     part: ({ part, id }) => readPart(pool, part, id),
     pools: () => readPools(pool, needsSandbox),

@@ -1,14 +1,18 @@
 /** Why a run's rollouts wait, by stage, as the very plan that admits sees it; with what would let them on. Pure. */
-import type { WaitingNow } from "@rolldeck/contracts/api/schedule";
+import type { PoolInfo, WaitingNow } from "@rolldeck/contracts/api/schedule";
 import { endedRunStatuses, type Stage } from "@rolldeck/contracts/lifecycle";
 import type { ResourceCounts, RunSnapshot } from "@rolldeck/contracts/plan";
 import { explain } from "@rolldeck/dispatch/explain";
-import type { WaitCause, WaitReason } from "@rolldeck/dispatch/wait-reason";
+import type { OwnCause } from "@rolldeck/dispatch/wait-reason";
+import { poolFix } from "./pool-fix.ts";
 
 type Wait = WaitingNow["waits"][number];
 
-/** Those that the next plan admits are not among them. */
-export function waitingNow(snapshot: RunSnapshot, grants: ResourceCounts): WaitingNow {
+/**
+ * Those that the next plan admits are not among them.
+ * @param pools as all runs share them
+ */
+export function waitingNow(snapshot: RunSnapshot, grants: ResourceCounts, pools: readonly PoolInfo[]): WaitingNow {
   const reasons = explain(snapshot, grants);
   const waits = new Map<string, Wait>();
   for (const { rolloutId, stage, readyAt } of snapshot.rollouts) {
@@ -20,19 +24,21 @@ export function waitingNow(snapshot: RunSnapshot, grants: ResourceCounts): Waiti
     if (known) {
       known.count += 1;
       if (oldestAt < known.oldestAt) known.oldestAt = oldestAt;
-    } else waits.set(key, { stage, cause: reason.waitsFor, count: 1, oldestAt, ...wordsOf(snapshot, stage, reason) });
+    } else {
+      const detail = `${reason.detail[0]?.toUpperCase() ?? ""}${reason.detail.slice(1)}.`;
+      const fix =
+        reason.resource === undefined
+          ? fixes[reason.waitsFor](snapshot, stage)
+          : poolFix(reason.resource, snapshot.runId, pools);
+      waits.set(key, { stage, cause: reason.waitsFor, count: 1, oldestAt, detail, fix });
+    }
   }
   return { runId: snapshot.runId, waits: [...waits.values()].sort((a, b) => b.count - a.count) };
 }
 
-function wordsOf(snapshot: RunSnapshot, stage: Stage, { waitsFor, detail }: WaitReason): Pick<Wait, "detail" | "fix"> {
-  return { detail: `${detail[0]?.toUpperCase() ?? ""}${detail.slice(1)}.`, fix: fixes[waitsFor](snapshot, stage) };
-}
-
-const pool = (words: string) => () => `Enlarge the pool of ${words} on the Schedule page.`;
 const nothing = () => null;
 
-const fixes: Record<WaitCause, (snapshot: RunSnapshot, stage: Stage) => string | null> = {
+const fixes: Record<OwnCause, (snapshot: RunSnapshot, stage: Stage) => string | null> = {
   run: ({ status }) => (endedRunStatuses.includes(status) || status === "stopping" ? null : "Resume the run."),
   step: nothing,
   held: () => "Resume the step, group or rollout.",
@@ -41,12 +47,6 @@ const fixes: Record<WaitCause, (snapshot: RunSnapshot, stage: Stage) => string |
   model: nothing,
   bound: boundFix,
   "start-rate": () => "Raise startsPerSecond.",
-  grant: () => "Raise the run's priority or weight, or enlarge the pool.",
-  sandbox: pool("sandboxes"),
-  "init-slot": pool("init slots"),
-  "run-slot": pool("run slots"),
-  "grade-slot": pool("grading slots"),
-  gpu: nothing,
 };
 
 function boundFix({ config, runLimit, rollouts }: RunSnapshot, stage: Stage): string {

@@ -187,14 +187,18 @@ export const ReadPart = z.strictObject({ part: z.enum(["step", "group", "rollout
 export const PartState = z.object({ runId: z.string(), held: z.boolean(), over: z.boolean() });
 
 /**
- * Why rollouts wait now, as the planner itself sees it. `fix`: what would let them on, a setting or a command; null where nothing is
- * wrong, or nobody can do anything.
+ * What a rollout waits for. `step`: its step takes no rollouts now. `run`: the run itself does not run. `grant`: nothing of the pool
+ * is granted to the run. The slots and `sandbox`: what the run was granted is in use. `bound`: the run's own bound of the stage.
  */
-export const waitCauses = [
+const waitCauses = [
   ...(["run", "step", "held", "draining", "back-off", "model", "bound", "start-rate"] as const),
   ...(["grant", "sandbox", "init-slot", "run-slot", "grade-slot", "gpu"] as const),
 ] as const;
 export type WaitCause = (typeof waitCauses)[number];
+/**
+ * Why rollouts wait now, as the planner itself sees it. `fix`: what would let them on, a setting or a command; null where nothing is
+ * wrong, or nobody can do anything.
+ */
 export const WaitingNow = z.object({
   runId: z.string(),
   waits: z.array(
