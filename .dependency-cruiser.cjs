@@ -33,7 +33,7 @@ module.exports = {
       name: `adapter-${name}-imports-no-other-adapter`,
       severity: "error",
       from: { path: `^packages/${name}/src` },
-      to: { path: `^packages/(?!contracts/|rl/|dispatch/|${name}/)[^/]+/|^apps/` },
+      to: { path: `^packages/(?!contracts/|rl/|dispatch/|agent/src/core/|${name}/)[^/]+/|^apps/` },
     })),
     {
       name: "tasks-import-tools-and-agent",

@@ -3,15 +3,16 @@
  * and an outcome that is none are errors to the model, not endings. Only a lost sandbox or other infrastructure, or the
  * stage's own abort, gets through. Nothing of a call outlives it here: no timer, no listener.
  */
+
 import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { decodeOutput } from "@rolldeck/agent/core/decode-output";
 import { makeSafeOutput } from "@rolldeck/agent/core/make-safe-output";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { AgentView, Tool, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject, ToolCall } from "@rolldeck/contracts/segments";
 import { readOutcome } from "./read-outcome.ts";
-import { abortable } from "./wait-for.ts";
 
 export interface CallScope {
   readonly instance: JsonObject;
@@ -50,7 +51,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, scope: Ca
     const deadlineMs = Date.now() + scope.timeoutMs;
     const own = { ...(sandbox && { sandbox }), ...(ended && { ended }) };
     const context = { instance, agent, rollout, signal: limit.signal, deadlineMs, ...own };
-    return readOutcome(await abortable(Promise.resolve(tool.call(call.arguments, context)), limit.signal));
+    return readOutcome(await orAborted(Promise.resolve(tool.call(call.arguments, context)), limit.signal));
   } catch (error) {
     scope.signal.throwIfAborted();
     if (error instanceof BoundaryError && error.boundary !== "tool") throw error;

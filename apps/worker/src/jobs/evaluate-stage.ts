@@ -2,9 +2,11 @@
  * Evaluate stage: the verifier turns a finished rollout into a reward. Invariant: a reward is a number that the verifier gave;
  * an error of the verifier, or a number that is not finite, is an evaluate failure, never a 0.
  */
+
 import type { Trajectory } from "@rolldeck/agent/core/trajectory";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { StageJob } from "@rolldeck/contracts/jobs";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { FinishedRollout, GradingScene, Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
@@ -12,7 +14,6 @@ import { taskOf } from "../rollout-task.ts";
 import { type AgentOf, keepAfterGrading } from "../sandboxes/agent-stage.ts";
 import { type Grading, SandboxesOfGrading } from "../sandboxes/grading-sandboxes.ts";
 import { stageJob } from "../stage-job.ts";
-import { abortable } from "../wait-for.ts";
 import type { WorkerContext } from "../worker-context.ts";
 
 export function evaluateStage(context: WorkerContext, job: StageJob): Promise<void> {
@@ -97,7 +98,7 @@ async function grade(
   rollout: FinishedRollout,
   scene: GradingScene,
 ): Promise<Verdict> {
-  const verdict = await abortable(boundary(task, instance, rollout, scene), scene.signal);
+  const verdict = await orAborted(boundary(task, instance, rollout, scene), scene.signal);
   const numbers = [verdict.reward, ...Object.values(verdict.parts)];
   if (!numbers.every(Number.isFinite)) {
     throw new BoundaryError("verifier", "not_finite", `the verifier of ${task.name} gave a reward that is not finite`);

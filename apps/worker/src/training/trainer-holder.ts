@@ -2,9 +2,9 @@
  * One holder of a run's model sends training requests at a time: the prepare job, or the update job of one step. Its request
  * numbers are committed before they are sent; after a takeover they go on from what the server has really seen.
  */
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Pool } from "@rolldeck/db/connect";
 import { nextTrainerSeq, resetTrainerSeq, type TrainerHolder } from "@rolldeck/db/training/trainer-seq";
-import { abortable } from "../wait-for.ts";
 
 export interface TrainerSeat {
   /** Next request number, committed. @throws FencedError; the signal's reason */
@@ -24,6 +24,6 @@ export function trainerSeat(pool: Pool, holder: TrainerHolder, signal: AbortSign
       return seqId;
     },
     resetTo: (lastSeqId) => resetTrainerSeq(pool, holder, lastSeqId),
-    during: (call) => abortable(call, signal),
+    during: (call) => orAborted(call, signal),
   };
 }

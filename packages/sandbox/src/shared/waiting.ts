@@ -1,27 +1,12 @@
 /** Waiting that ends: on an abort, after a while, or for a place among so many. */
 import { setMaxListeners } from "node:events";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 
-/** Rejects with the signal's reason as soon as it is aborted; `work` goes on unseen. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) {
-    work.catch(() => undefined);
-    throw signal.reason;
-  }
-  let stop: () => void = () => undefined;
-  // One signal may stop any number of things.
+/** Rejects with the signal's reason as soon as it is aborted; `work` goes on unseen. One signal may stop any number of things. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   setMaxListeners(0, signal);
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-    work.catch(() => undefined);
-    aborted.catch(() => undefined);
-  }
+  return orAborted(work, signal);
 }
 
 /** @throws BoundaryError("sandbox", "unavailable") when `work` takes longer than `limitMs`; it goes on unseen */

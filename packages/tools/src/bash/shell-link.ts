@@ -3,8 +3,10 @@
  * the sandbox waits for us; output between commands is dropped; when the link breaks, the command that runs is told so, and
  * whether the sandbox itself is gone is the sandbox's own word.
  */
+
 import { randomBytes } from "node:crypto";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Sandbox, SandboxProcess } from "@rolldeck/contracts/ports/sandbox";
 import { textStart } from "../text-place.ts";
 import { KeptEnds } from "./kept-ends.ts";
@@ -230,19 +232,4 @@ function whyNot(words: string, exitCode: number | null): string {
     return "the shell has no place to keep its state: none of /var/tmp, /tmp, $HOME and /dev/shm can be written";
   const said = words === "" ? `it ended with ${exitCode ?? "no"} exit code` : textStart(words, 500);
   return `the sandbox's image can't run a shell: it needs bash and the programs cat, mkdir, mkfifo, mv and rm (${said})`;
-}
-
-/** The value, unless the signal comes first. @throws the signal's reason */
-export async function orAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

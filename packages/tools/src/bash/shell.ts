@@ -3,12 +3,14 @@
  * on whichever worker that runs (the state is a file of the sandbox); a command is ended with all it started, or runs on because
  * its caller said so; a sandbox that is gone is never told as output.
  */
+
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { ToolContext } from "@rolldeck/contracts/ports/tool";
 import { endCommand } from "./end-command.ts";
 import type { MarkFound } from "./marked-stream.ts";
-import { type CommandMode, type LinkFacts, orAborted, RunningCommand, ShellLink } from "./shell-link.ts";
+import { type CommandMode, type LinkFacts, RunningCommand, ShellLink } from "./shell-link.ts";
 import { type ShellSettings, shellSettings } from "./shell-settings.ts";
 
 /** Output past which a command is ended. */

@@ -3,6 +3,7 @@
  * does, a call ends within its time limit, in an outcome or in a BoundaryError("tool"); a server that keeps failing is tried
  * again ever more seldom (at most once in `maxPauseMs`), and only by calls that need it; nothing runs on after `close`.
  */
+
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -14,10 +15,10 @@ import {
   type Tool as McpTool,
 } from "@modelcontextprotocol/sdk/types.js";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject } from "@rolldeck/contracts/segments";
 import { headWithin } from "../../core/cut-text.ts";
-import { orAborted } from "./or-aborted.ts";
 import { outcomeOf } from "./result-text.ts";
 
 export interface ConnectionOptions {

@@ -3,9 +3,11 @@
  * most one connection; one that is `perRollout` has one for each rollout that calls it, gone when the rollout is closed; what a
  * server offers is asked once and stays so for the life of the process, so a rollout that is continued has the tools it had.
  */
+
 import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type McpServer, type McpServerList, mcpRefusal, runsInSandbox } from "@rolldeck/contracts/mcp-servers";
+import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool, ToolContext } from "@rolldeck/contracts/ports/tool";
 import type { McpMount } from "@rolldeck/contracts/run-config";
@@ -14,7 +16,6 @@ import type { z } from "zod";
 import { McpConnection } from "./connection.ts";
 import { mountTools, refuseDoubles } from "./mount-tools.ts";
 import { openTransport } from "./open-transport.ts";
-import { orAborted } from "./or-aborted.ts";
 
 export interface McpServersOptions {
   readonly servers: McpServerList;
