@@ -13,6 +13,7 @@ import { ProcessRuntime } from "@rolldeck/sandbox/process/process-runtime";
 import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
 import { bash } from "@rolldeck/tools/bash/bash";
 import { finish } from "@rolldeck/tools/finish";
+import { afterAll, afterEach } from "vitest";
 import { type Rig, type RigOptions, smokeConfig, startRig } from "./rig.ts";
 
 const signal = new AbortController().signal;
@@ -78,51 +79,76 @@ export const sandboxedConfig = (change: Partial<RunConfigInput> = {}): RunConfig
   agent: { dialect: "pythonic", describeTools: false, maxContextTokens: 8192, maxTurns: 20, ...change.agent },
 });
 
-export interface SandboxedScene {
+/**
+ * Where the tests of a file play: one rig at a time, which ends with its test, and whose sandboxes nothing is left of. To be made at
+ * the top of the file.
+ */
+export class SandboxedScene {
   readonly runtime: SandboxRuntime;
   /** Why this machine has no such sandboxes; null where it has. */
   readonly ailment: string | null;
-  start(task: Task, options?: Partial<RigOptions>): Promise<Rig>;
-  /** Closes what a test left. */
-  clear(): Promise<void>;
-  close(): Promise<void>;
-}
+  readonly #folder: string;
+  #rig: Rig | null = null;
 
-export async function sandboxedScene(): Promise<SandboxedScene> {
-  const folder = await mkdtemp(join(tmpdir(), "rolldeck-sandboxed-"));
-  const runtime: SandboxRuntime = new ProcessRuntime({
-    settings: parseSandboxSettings({}, folder),
-    deployment: "test",
-    stateFolder: folder,
-    onTrouble: () => undefined,
-  });
-  return {
-    runtime,
-    ailment: await runtime.ailment(AbortSignal.timeout(30_000)),
-    start: (task, options = {}) =>
-      startRig({
-        policy: recite(...solve),
-        env: { ROLLDECK_DATA_DIR: folder },
-        ...options,
-        parts: { tasks: { doubled: task }, tools: sandboxTools, runtime },
-      }),
-    clear: async () => {
-      for (const { id } of await runtime.list(signal)) await runtime.close(id, signal);
-    },
-    close: async () => {
-      await runtime.disconnect();
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}
+  static async make(): Promise<SandboxedScene> {
+    const folder = await mkdtemp(join(tmpdir(), "rolldeck-sandboxed-"));
+    const runtime: SandboxRuntime = new ProcessRuntime({
+      settings: parseSandboxSettings({}, folder),
+      deployment: "test",
+      stateFolder: folder,
+      onTrouble: () => undefined,
+    });
+    const scene = new SandboxedScene(folder, runtime, await runtime.ailment(AbortSignal.timeout(30_000)));
+    afterEach(() => scene.#clear());
+    afterAll(() => scene.#close());
+    return scene;
+  }
 
-export const rowsOf = async (rig: Rig, sql: string, runId: string) =>
-  (await rig.database.pool.query(sql, [runId])).rows;
-export const outcomesOf = (rig: Rig, runId: string) =>
-  rowsOf(rig, "select reward, ending, attempt, flags from rollouts where run_id = $1 order by sample", runId);
-export const sandboxesOf = (rig: Rig, runId: string) =>
-  rowsOf(
-    rig,
-    "select id, purpose, state, attempt, reason, phases from sandboxes where run_id = $1 order by created_at",
-    runId,
-  );
+  private constructor(folder: string, runtime: SandboxRuntime, ailment: string | null) {
+    this.#folder = folder;
+    this.runtime = runtime;
+    this.ailment = ailment;
+  }
+
+  /** A rig whose rollouts run `task`. */
+  start(task: Task, options: Partial<RigOptions> = {}): Promise<Rig> {
+    return this.startWith({
+      policy: recite(...solve),
+      env: { ROLLDECK_DATA_DIR: this.#folder },
+      ...options,
+      parts: { tasks: { doubled: task }, tools: sandboxTools, runtime: this.runtime },
+    });
+  }
+
+  /** A rig of other parts. */
+  async startWith(options: RigOptions): Promise<Rig> {
+    this.#rig = await startRig(options);
+    return this.#rig;
+  }
+
+  async rows(sql: string, runId: string) {
+    if (this.#rig === null) throw new Error("no rig was started");
+    return (await this.#rig.database.pool.query(sql, [runId])).rows;
+  }
+
+  outcomes(runId: string) {
+    return this.rows("select reward, ending, attempt, flags from rollouts where run_id = $1 order by sample", runId);
+  }
+
+  sandboxesIn(runId: string) {
+    const sql =
+      "select id, purpose, state, attempt, reason, phases from sandboxes where run_id = $1 order by created_at";
+    return this.rows(sql, runId);
+  }
+
+  async #clear(): Promise<void> {
+    await this.#rig?.close();
+    this.#rig = null;
+    for (const { id } of await this.runtime.list(signal)) await this.runtime.close(id, signal);
+  }
+
+  async #close(): Promise<void> {
+    await this.runtime.disconnect();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,9 +1,8 @@
 /** The public task shapes, checked in real containers as `rolldeck task check` does it. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
-import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
+import { DockerRuntimes } from "@rolldeck/sandbox/testing/docker-runtimes";
 import type { CheckReport } from "@rolldeck/tasks/check/check-report";
 import { checkTask } from "@rolldeck/tasks/check/check-task";
 import { makeHarbor } from "@rolldeck/tasks/harbor/task";
@@ -14,23 +13,15 @@ import { harborSet } from "../../../../packages/tasks/testing/harbor/harbor-set.
 const docker = testDocker();
 
 describe.skipIf(docker === null)("task check", () => {
-  const folder = mkdtempSync(join(tmpdir(), "task-check-"));
-  const runtimes = new SandboxRuntimes({
-    settings: parseSandboxSettings({ ROLLDECK_DOCKER_SOCKET: docker?.socket ?? "" }, folder),
-    deployment: `task-check-${process.pid}`,
-    stateFolder: folder,
-    onTrouble: (message, error) => console.error(message, error),
-  });
-  afterAll(async () => {
-    await runtimes.disconnect();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const runtimes = new DockerRuntimes("task-check");
+  const { folder } = runtimes;
+  afterAll(() => runtimes.close());
   const harbor = makeHarbor({ variables: () => ({}), cache: () => join(folder, "cache") });
   const check = async (dataset: string, options: Record<string, string | boolean | string[]>, repeat = 1) => {
     const task = await harbor.open({ dataset, options: { heldOutEvery: 0, ...options } });
     return checkTask({
       task,
-      runtime: runtimes.get("docker"),
+      runtime: runtimes.docker,
       repeat,
       only: [],
       concurrency: 2,
@@ -50,7 +41,7 @@ describe.skipIf(docker === null)("task check", () => {
       ]);
       expect(report.instances[0]?.instanceId.slice(0, -9)).toBe(name);
       expect([report.good, report.bad]).toEqual([1, 0]);
-      expect(await runtimes.get("docker").list(new AbortController().signal)).toEqual([]);
+      expect(await runtimes.docker.list(new AbortController().signal)).toEqual([]);
     },
   );
 

@@ -2,48 +2,28 @@
  * Agents that break the sandbox which their work is graded in: 0 that is told, where an untouched sandbox shows that it was they;
  * an error where it was not. Real containers.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Task, Verdict } from "@rolldeck/contracts/ports/task";
-import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
-import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
-import { makeHarbor } from "@rolldeck/tasks/harbor/task";
+import { DockerRuntimes } from "@rolldeck/sandbox/testing/docker-runtimes";
 import { afterAll, describe, expect, test } from "vitest";
 import { testDocker } from "../../../../packages/sandbox/testing/test-docker.ts";
 import { harborSet } from "../../../../packages/tasks/testing/harbor/harbor-set.ts";
-import { HarborStage } from "../../../../packages/tasks/testing/harbor/harbor-stage.ts";
+import { HarborStages } from "../../../../packages/tasks/testing/harbor/harbor-stages.ts";
 
 const docker = testDocker();
 const { signal } = new AbortController();
 
 describe.skipIf(docker === null)("a Harbor task whose agent broke its sandbox", () => {
-  const folder = mkdtempSync(join(tmpdir(), "harbor-broken-"));
-  const runtimes = new SandboxRuntimes({
-    settings: parseSandboxSettings({ ROLLDECK_DOCKER_SOCKET: docker?.socket ?? "" }, folder),
-    deployment: `harbor-broken-${process.pid}`,
-    stateFolder: folder,
-    onTrouble: (message, error) => console.error(message, error),
-  });
-  const stages: HarborStage[] = [];
-  afterAll(async () => {
-    await Promise.all(stages.map((stage) => stage.end()));
-    await runtimes.disconnect();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const harbor = makeHarbor({ variables: () => ({}), cache: () => join(folder, "cache") });
-  const open = (dataset: string, include: string[] = []): Promise<Task> =>
-    harbor.open({ dataset, options: { heldOutEvery: 0, include } });
-  const begin = async (task: Task): Promise<HarborStage> => {
-    const stage = new HarborStage(task, task.instance("train", 0), runtimes.get("docker"));
-    stages.push(stage);
-    await stage.start();
-    return stage;
-  };
+  const runtimes = new DockerRuntimes("harbor-broken");
+  const { folder } = runtimes;
+  const stages = new HarborStages(runtimes.docker, join(folder, "cache"));
+  afterAll(() => runtimes.close());
   /** What comes of a rollout whose agent did this. */
   const outcome = async (task: Task, script: string): Promise<Verdict> => {
-    const stage = await begin(task);
+    const stage = await stages.begin(task);
     try {
       await stage.act(script);
       await stage.collect();
@@ -65,7 +45,7 @@ describe.skipIf(docker === null)("a Harbor task whose agent broke its sandbox", 
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, text);
     }
-    return open(join(folder, name));
+    return stages.open(join(folder, name));
   };
   const broken = (why: RegExp) => ({
     reward: 0,
@@ -90,7 +70,7 @@ describe.skipIf(docker === null)("a Harbor task whose agent broke its sandbox", 
       /its tests write a reward in an untouched sandbox, and none in it: \/tests\/test\.sh exited with/,
     ],
   ])("%s is 0, and says so", async (_, script, why) => {
-    expect(await outcome(await open(harborSet, ["tally"]), `echo 42 > /app/total.txt; ${script}`)).toMatchObject(
+    expect(await outcome(await stages.open(harborSet, ["tally"]), `echo 42 > /app/total.txt; ${script}`)).toMatchObject(
       broken(why),
     );
   });
@@ -106,7 +86,7 @@ describe.skipIf(docker === null)("a Harbor task whose agent broke its sandbox", 
 
   test("its processes and its shells ended, and everything asked to end, cost nothing: work earns its reward", async () => {
     const script = "echo 42 > /app/total.txt; kill -9 1; kill -TERM 1; kill -STOP 1; kill -9 -1; true";
-    expect(await outcome(await open(harborSet, ["tally"]), script)).toMatchObject({ reward: 1, success: true });
+    expect(await outcome(await stages.open(harborSet, ["tally"]), script)).toMatchObject({ reward: 1, success: true });
   });
 
   test("tests that write no reward anywhere are their own fault, whatever the agent did", async () => {
@@ -118,14 +98,14 @@ describe.skipIf(docker === null)("a Harbor task whose agent broke its sandbox", 
   });
 
   test("a sandbox that went away is the machine's", async () => {
-    const stage = await begin(await open(harborSet, ["tally"]));
-    await runtimes.get("docker").close(stage.agent.id, signal);
+    const stage = await stages.begin(await stages.open(harborSet, ["tally"]));
+    await runtimes.docker.close(stage.agent.id, signal);
     await expect(stage.verify()).rejects.toMatchObject({ boundary: "sandbox", code: "gone" });
     await expect(stage.verify()).rejects.toBeInstanceOf(BoundaryError);
   });
 
   test("at an early step it ends the agent's work: that step and those after it are 0", async () => {
-    const stage = await begin(await open(harborSet, ["two-steps"]));
+    const stage = await stages.begin(await stages.open(harborSet, ["two-steps"]));
     await stage.act(`echo apple > /app/draft.txt; ${noCommands}`);
     expect(await stage.answer(0)).toBeNull();
     await stage.collect();
@@ -136,7 +116,7 @@ describe.skipIf(docker === null)("a Harbor task whose agent broke its sandbox", 
     ["no program at all", noCommands],
     ["no tar", "rm -f /bin/tar /usr/bin/tar"],
   ])("with a verifier apart, work that can't be carried over is 0, and says so: %s", async (_, script) => {
-    const task = await open(harborSet, ["apart"]);
+    const task = await stages.open(harborSet, ["apart"]);
     expect(await outcome(task, `mkdir -p out; ${script}`)).toMatchObject(broken(/could not be read/));
   });
 });

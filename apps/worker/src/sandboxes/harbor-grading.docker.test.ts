@@ -1,47 +1,26 @@
 /** Harbor tasks in real containers: what agents do to be graded better than their work is, several steps, a verifier apart. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Task } from "@rolldeck/contracts/ports/task";
 import { TestReport } from "@rolldeck/contracts/test-report";
-import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
-import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
-import { makeHarbor } from "@rolldeck/tasks/harbor/task";
+import { DockerRuntimes } from "@rolldeck/sandbox/testing/docker-runtimes";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testDocker } from "../../../../packages/sandbox/testing/test-docker.ts";
 import { harborSet } from "../../../../packages/tasks/testing/harbor/harbor-set.ts";
-import { HarborStage } from "../../../../packages/tasks/testing/harbor/harbor-stage.ts";
+import type { HarborStage } from "../../../../packages/tasks/testing/harbor/harbor-stage.ts";
+import { HarborStages } from "../../../../packages/tasks/testing/harbor/harbor-stages.ts";
 
 const docker = testDocker();
 
 describe.skipIf(docker === null)("a Harbor task", () => {
-  const folder = mkdtempSync(join(tmpdir(), "harbor-grading-"));
-  const runtimes = new SandboxRuntimes({
-    settings: parseSandboxSettings({ ROLLDECK_DOCKER_SOCKET: docker?.socket ?? "" }, folder),
-    deployment: `harbor-grading-${process.pid}`,
-    stateFolder: folder,
-    onTrouble: (message, error) => console.error(message, error),
-  });
-  const stages: HarborStage[] = [];
-  afterAll(async () => {
-    await Promise.all(stages.map((stage) => stage.end()));
-    await runtimes.disconnect();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const harbor = makeHarbor({ variables: () => ({}), cache: () => join(folder, "cache") });
-  const open = (dataset: string, include: string[], more = {}) =>
-    harbor.open({ dataset, options: { heldOutEvery: 0, include, ...more } });
-  const stageOf = async (task: Task): Promise<HarborStage> => {
-    const stage = new HarborStage(task, task.instance("train", 0), runtimes.get("docker"));
-    stages.push(stage);
-    await stage.start();
-    return stage;
-  };
+  const runtimes = new DockerRuntimes("harbor-grading");
+  const stages = new HarborStages(runtimes.docker, join(runtimes.folder, "cache"));
+  afterAll(() => runtimes.close());
 
   describe("graded in place", () => {
     let stage: HarborStage;
     beforeAll(async () => {
-      stage = await stageOf(await open(harborSet, ["tally"]));
+      stage = await stages.begin(await stages.open(harborSet, ["tally"]));
     });
     const forged = `mkdir -p /logs/verifier; echo '{"reward": 1}' > /logs/verifier/reward.json; echo 1 > /logs/verifier/reward.txt`;
     const evilProgram = (path: string): string =>
@@ -103,13 +82,13 @@ describe.skipIf(docker === null)("a Harbor task", () => {
 
     test("a worker that never saw the image before grades the same, also where a program was replaced", async () => {
       await stage.act(`echo 41 > /app/total.txt; ${evilProgram("/usr/bin/python3")}`);
-      const verdict = await stage.verify(await open(harborSet, ["tally"]));
+      const verdict = await stage.verify(await stages.open(harborSet, ["tally"]));
       expect(verdict).toMatchObject({ reward: 0, success: false, flags: ["changed python3"] });
     });
   });
 
   test("without a reward there is an error that says why, never a 0; large files are no trouble (fault 36)", async () => {
-    const set = join(folder, "odd");
+    const set = join(runtimes.folder, "odd");
     const files = {
       "task.toml":
         '[environment]\ndocker_image = "rolldeck-test-base:bookworm"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 2\n',
@@ -119,7 +98,7 @@ describe.skipIf(docker === null)("a Harbor task", () => {
     };
     mkdirSync(join(set, "a/tests"), { recursive: true });
     for (const [name, text] of Object.entries(files)) writeFileSync(join(set, "a", name), text);
-    const stage = await stageOf(await open(set, []));
+    const stage = await stages.begin(await stages.open(set, []));
     const outcome = async (script: string): Promise<unknown> => {
       await stage.act(`cat > /tmp/what <<'END'\ncd /logs/verifier\n${script}\nEND`);
       return stage.verify().then(
@@ -138,8 +117,8 @@ describe.skipIf(docker === null)("a Harbor task", () => {
   });
 
   test("several steps: each is graded when it is answered, and the next one begins with its own words", async () => {
-    const task = await open(harborSet, ["two-steps"]);
-    const stage = await stageOf(task);
+    const task = await stages.open(harborSet, ["two-steps"]);
+    const stage = await stages.begin(task);
     expect(task.messages(stage.instance).at(-1)?.content).toMatch(/apple/);
     await stage.act("echo apple > /app/draft.txt; sleep 300 &");
     const next = await stage.answer(0);
@@ -153,29 +132,29 @@ describe.skipIf(docker === null)("a Harbor task", () => {
     expect(await stage.answer(1)).toBeNull();
     await stage.collect();
     // The worker that grades is another one: the first step's result is read back.
-    const verdict = await stage.verify(await open(harborSet, ["two-steps"]));
+    const verdict = await stage.verify(await stages.open(harborSet, ["two-steps"]));
     expect(verdict).toMatchObject({ reward: 0.5, success: false, parts: { draft: 0.5, publish: 0 } });
     await stage.act("echo APPLE > /app/final.txt");
     expect(await stage.verify()).toMatchObject({ reward: 1, success: true });
   });
 
   test("a step below its min_reward is the last; an agent that gives up before the next gets 0 for it", async () => {
-    const stage = await stageOf(await open(harborSet, ["two-steps"]));
+    const stage = await stages.begin(await stages.open(harborSet, ["two-steps"]));
     await stage.act("echo pear > /app/draft.txt");
     expect(await stage.answer(0)).toBeNull();
     await stage.collect();
     const stopped = await stage.verify();
     expect(stopped).toMatchObject({ reward: 0, success: false, parts: { draft: 0 } });
     expect(stopped.notes).toMatch(/1 of 2 steps not run/);
-    const other = await stageOf(await open(harborSet, ["two-steps"]));
+    const other = await stages.begin(await stages.open(harborSet, ["two-steps"]));
     await other.act("echo apple > /app/draft.txt");
     await other.collect();
     expect(await other.verify()).toMatchObject({ reward: 0.5, success: false, parts: { draft: 0.5, publish: 0 } });
   });
 
   test("a verifier apart sees the artifacts, byte by byte, and nothing else of the agent's", async () => {
-    const task = await open(harborSet, ["apart"]);
-    const stage = await stageOf(task);
+    const task = await stages.open(harborSet, ["apart"]);
+    const stage = await stages.begin(task);
     const bytes = "import sys; sys.stdout.buffer.write(bytes(range(256)))";
     await stage.act(
       `mkdir -p out; python3 -c '${bytes}' > out/bytes.bin; echo x > out/junk.tmp; echo x > notes.txt; ln -s /etc/passwd out/link; echo 1 > /logs/verifier/reward.json; mkdir /tests; echo 'echo 0' > /tests/test.sh; for name in bash python3; do printf '#!/bin/sh' > /usr/bin/$name; done`,

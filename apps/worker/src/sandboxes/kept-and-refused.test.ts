@@ -1,17 +1,13 @@
 /** Sandboxes that stay for people, and those that can't be had, in whole runs on real parts. */
 import type { Task } from "@rolldeck/contracts/ports/task";
 import { readRun } from "@rolldeck/db/reads/read-run";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import { type Rig, startRig } from "../../testing/rig.ts";
+import { describe, expect, test, vi } from "vitest";
 import {
   bytes,
   doubled,
-  outcomesOf,
   place,
-  rowsOf,
+  SandboxedScene,
   sandboxedConfig,
-  sandboxedScene,
-  sandboxesOf,
   sandboxTools,
   shell,
 } from "../../testing/sandboxed-scene.ts";
@@ -19,27 +15,16 @@ import {
 // Whole runs on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-const scene = await sandboxedScene();
-const { runtime, ailment, start } = scene;
+const scene = await SandboxedScene.make();
+const { runtime, ailment } = scene;
 const signal = new AbortController().signal;
-
-let rig: Rig;
-afterEach(async () => {
-  await rig?.close();
-  await scene.clear();
-});
-afterAll(() => scene.close());
-
-const rows = (sql: string, runId: string) => rowsOf(rig, sql, runId);
-const outcomes = (runId: string) => outcomesOf(rig, runId);
-const sandboxesIn = (runId: string) => sandboxesOf(rig, runId);
 
 describe.skipIf(ailment !== null)("sandboxes of runs", () => {
   test("kept to be looked into where the run asks for it, and closed when let go", async () => {
-    rig = await start(doubled());
+    const rig = await scene.start(doubled());
     const runId = await rig.launch(sandboxedConfig({ sandbox: { keep: "always", keepMinutes: 5 } }));
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    const kept = () => rows("select id from sandboxes where run_id = $1 and state = 'kept'", runId);
+    const kept = () => scene.rows("select id from sandboxes where run_id = $1 and state = 'kept'", runId);
     await rig.until("the agents' sandboxes are kept", async () => (await kept()).length === 2);
     const [{ id }] = await kept();
     const sandbox = await runtime.attach(id, signal);
@@ -52,13 +37,13 @@ describe.skipIf(ailment !== null)("sandboxes of runs", () => {
   });
 
   test("kept ones count in the pool: the last one is left for rollouts, which all come to their end", async () => {
-    rig = await start(doubled());
+    const rig = await scene.start(doubled());
     await rig.database.pool.query("update pools set size = 2 where resource = 'sandbox'");
     const keep = { keep: "always", keepMinutes: 5 } as const;
     const runId = await rig.launch(sandboxedConfig({ sandbox: keep, algorithm: { groupsPerStep: 2, groupSize: 2 } }));
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
-    const ofAgents = (await sandboxesIn(runId)).filter(({ purpose }) => purpose === "agent");
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1, 1, 1]);
+    const ofAgents = (await scene.sandboxesIn(runId)).filter(({ purpose }) => purpose === "agent");
     expect(ofAgents.map(({ state }) => state).sort()).toEqual(["closed", "closed", "closed", "kept"]);
     const why = ofAgents.filter(({ state }) => state === "closed").map(({ reason }) => reason);
     expect(new Set(why)).toEqual(
@@ -77,12 +62,12 @@ describe.skipIf(ailment !== null)("sandboxes of runs", () => {
         if (begun++ % 2 === 0) await sandbox.writeFile("/tmp/word", bytes("other\n"), {}, signal);
       },
     });
-    rig = await start(other);
+    const rig = await scene.start(other);
     const keep = { keep: "failed", keepMinutes: 5 } as const;
     const runId = await rig.launch(sandboxedConfig({ sandbox: keep, algorithm: { groupsPerStep: 4, groupSize: 2 } }));
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
     const states = () =>
-      rows(
+      scene.rows(
         `select s.state, r.success from sandboxes s join rollouts r on r.id = s.rollout_id
          where s.run_id = $1 and s.purpose = 'agent' group by s.id, s.state, r.success`,
         runId,
@@ -107,10 +92,10 @@ describe.skipIf(ailment !== null)("sandboxes of runs", () => {
               },
             }
           : { sandboxFor: () => wanted };
-      rig = await start(doubled(change));
+      const rig = await scene.start(doubled(change));
       const runId = await rig.launch(sandboxedConfig());
       expect(await rig.untilStatus(runId, "completed", "failed")).toBe("failed");
-      const settled = await rows(
+      const settled = await scene.rows(
         "select outcome, ending, attempt, reward, reason, evaluate_failures from rollouts where run_id = $1",
         runId,
       );
@@ -129,7 +114,7 @@ describe.skipIf(ailment !== null)("sandboxes of runs", () => {
   );
 
   test("a run whose sandboxes can't be opened here says so before anything starts", async () => {
-    rig = await startRig({ parts: { tasks: { doubled: doubled() }, tools: sandboxTools } });
+    const rig = await scene.startWith({ parts: { tasks: { doubled: doubled() }, tools: sandboxTools } });
     const runId = await rig.launch(sandboxedConfig({ sandbox: { runtime: "remote" } }));
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("failed");
     expect(await rig.status(runId)).toMatchObject({ reason: expect.stringContaining("no remote sandboxes") });

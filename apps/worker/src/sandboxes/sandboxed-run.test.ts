@@ -1,17 +1,13 @@
 import { readEvidence } from "@rolldeck/db/artifacts";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import type { Rig } from "../../testing/rig.ts";
+import { describe, expect, test, vi } from "vitest";
 import {
   bytes,
   call,
   done,
   doubled,
-  outcomesOf,
   recite,
-  rowsOf,
+  SandboxedScene,
   sandboxedConfig,
-  sandboxedScene,
-  sandboxesOf,
   shell,
   solve,
 } from "../../testing/sandboxed-scene.ts";
@@ -19,30 +15,19 @@ import {
 // Whole runs on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-const scene = await sandboxedScene();
-const { runtime, ailment, start } = scene;
+const scene = await SandboxedScene.make();
+const { runtime, ailment } = scene;
 const signal = new AbortController().signal;
-
-let rig: Rig;
-afterEach(async () => {
-  await rig?.close();
-  await scene.clear();
-});
-afterAll(() => scene.close());
-
-const rows = (sql: string, runId: string) => rowsOf(rig, sql, runId);
-const outcomes = (runId: string) => outcomesOf(rig, runId);
-const sandboxesIn = (runId: string) => sandboxesOf(rig, runId);
 
 describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
   test("are set up, acted in, collected from, graded in fresh ones, and leave nothing behind", async () => {
-    rig = await start(doubled());
+    const rig = await scene.start(doubled());
     const runId = await rig.launch(sandboxedConfig());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect(await outcomes(runId)).toEqual(
+    expect(await scene.outcomes(runId)).toEqual(
       Array(2).fill({ reward: 1, ending: "finish_tool", attempt: 1, flags: ["looked at"] }),
     );
-    const sandboxes = await sandboxesIn(runId);
+    const sandboxes = await scene.sandboxesIn(runId);
     expect(sandboxes.map(({ purpose, state }) => `${purpose} ${state}`).sort()).toEqual([
       "agent closed",
       "agent closed",
@@ -55,7 +40,7 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
       );
     }
     expect(await runtime.list(signal)).toEqual([]);
-    const [rollout] = await rows('select id as "rolloutId", attempt from rollouts where run_id = $1', runId);
+    const [rollout] = await scene.rows('select id as "rolloutId", attempt from rollouts where run_id = $1', runId);
     expect(Buffer.from((await readEvidence(rig.database.pool, rollout, "patch.diff")) ?? []).toString()).toBe(
       "word\nword\n",
     );
@@ -82,19 +67,23 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
         return { reward: success ? 1 : 0, success, parts: {}, notes: null };
       },
     });
-    rig = await start(inPlace, { policy: recite(...solve.slice(0, 2), call("sleep 100 >/dev/null 2>&1 &"), done) });
+    const rig = await scene.start(inPlace, {
+      policy: recite(...solve.slice(0, 2), call("sleep 100 >/dev/null 2>&1 &"), done),
+    });
     const runId = await rig.launch(sandboxedConfig());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
-    await rig.until("all are closed", async () => (await sandboxesIn(runId)).every(({ state }) => state === "closed"));
-    expect(await sandboxesIn(runId)).toHaveLength(2);
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
+    await rig.until("all are closed", async () =>
+      (await scene.sandboxesIn(runId)).every(({ state }) => state === "closed"),
+    );
+    expect(await scene.sandboxesIn(runId)).toHaveLength(2);
     expect(await runtime.list(signal)).toEqual([]);
   });
 
   test("a sandbox that is lost costs a new attempt, never a grade", async () => {
     let lost = false;
     const policy = recite(...solve);
-    rig = await start(doubled(), {
+    const rig = await scene.start(doubled(), {
       policy: async (input) => {
         if (!lost && input.prompt.includes("<|tool|>")) {
           lost = true;
@@ -105,7 +94,7 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
     });
     const runId = await rig.launch(sandboxedConfig());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    const settled = await outcomes(runId);
+    const settled = await scene.outcomes(runId);
     expect(settled.map(({ reward }) => reward)).toEqual([1, 1]);
     expect(Math.max(...settled.map(({ attempt }) => attempt))).toBe(2);
     expect(await runtime.list(signal)).toEqual([]);
@@ -114,7 +103,7 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
   test("another worker goes on in the same sandbox where the first one stopped", async () => {
     const reached = { turn: 0 };
     const policy = recite(...solve);
-    rig = await start(doubled(), {
+    const rig = await scene.start(doubled(), {
       workers: 2,
       policy: async (input) => {
         const turn = input.prompt.split("<|assistant|>").length - 2;
@@ -127,34 +116,34 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
     await rig.until("the second turn is sampled", async () => reached.turn >= 1);
     await rig.workers[0]?.stop();
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward, attempt }) => [reward, attempt])).toEqual([
+    expect((await scene.outcomes(runId)).map(({ reward, attempt }) => [reward, attempt])).toEqual([
       [1, 1],
       [1, 1],
     ]);
-    expect((await sandboxesIn(runId)).filter(({ purpose }) => purpose === "agent")).toHaveLength(2);
+    expect((await scene.sandboxesIn(runId)).filter(({ purpose }) => purpose === "agent")).toHaveLength(2);
   });
 
   test("an agent whose time is over is graded for what it left", async () => {
-    rig = await start(doubled({ maxRunMs: () => 2_500 }), {
+    const rig = await scene.start(doubled({ maxRunMs: () => 2_500 }), {
       policy: recite(...solve.slice(0, 2), call("sleep 60")),
     });
     const runId = await rig.launch(sandboxedConfig());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward, ending }) => [reward, ending])).toEqual([
+    expect((await scene.outcomes(runId)).map(({ reward, ending }) => [reward, ending])).toEqual([
       [1, "time_limit"],
       [1, "time_limit"],
     ]);
   });
 
   test("time in which the model server is away is none of the agent's", async () => {
-    rig = await start(doubled({ maxRunMs: () => 6_000 }));
+    const rig = await scene.start(doubled({ maxRunMs: () => 6_000 }));
     const runId = await rig.launch(sandboxedConfig());
     await rig.until("an agent is at work", () => rig.value("select 1 from rollouts where turns > 0"));
     await rig.gpu.pause();
     await new Promise((resolve) => setTimeout(resolve, 8_000));
     await rig.gpu.resume();
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward, ending }) => [reward, ending])).toEqual([
+    expect((await scene.outcomes(runId)).map(({ reward, ending }) => [reward, ending])).toEqual([
       [1, "finish_tool"],
       [1, "finish_tool"],
     ]);
@@ -168,11 +157,11 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
         await doubled().setUp?.(instance, sandbox, signal);
       },
     });
-    rig = await start(flaky);
+    const rig = await scene.start(flaky);
     const runId = await rig.launch(sandboxedConfig());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
-    const failed = (await sandboxesIn(runId)).filter(({ reason }) => reason === "the repository is not there");
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
+    const failed = (await scene.sandboxesIn(runId)).filter(({ reason }) => reason === "the repository is not there");
     expect(failed.map(({ state }) => state)).toEqual(["closed", "closed"]);
     expect(await runtime.list(signal)).toEqual([]);
   });
@@ -193,14 +182,14 @@ describe.skipIf(ailment !== null)("rollouts in sandboxes", () => {
       },
     });
     const second = [call("cd /tmp; cat word word > two; mv two word"), '[finish(answer="second")]'];
-    rig = await start(steps, {
+    const rig = await scene.start(steps, {
       policy: ({ prompt }) =>
         prompt.includes("second part") ? recite(...second)({ prompt }) : recite(call("true"), done)({ prompt }),
     });
     const runId = await rig.launch(sandboxedConfig());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
-    const [rollout] = await rows('select id as "rolloutId", attempt from rollouts where run_id = $1', runId);
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
+    const [rollout] = await scene.rows('select id as "rolloutId", attempt from rollouts where run_id = $1', runId);
     const kept = await Promise.all(
       ["step-1.txt", "step-2.txt"].map((name) => readEvidence(rig.database.pool, rollout, name)),
     );

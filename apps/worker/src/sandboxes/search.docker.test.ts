@@ -1,55 +1,21 @@
 /** Editor and search in a real container, beside a shell: whatever changes a file, the next search and the next view know it. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { noResources, type Sandbox, type SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
+
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject } from "@rolldeck/contracts/segments";
-import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
-import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
+import { DockerRuntimes } from "@rolldeck/sandbox/testing/docker-runtimes";
 import { testDocker } from "@rolldeck/sandbox/testing/test-docker";
 import { search } from "@rolldeck/tools/code-search/search";
 import { strReplaceEditor } from "@rolldeck/tools/editor/str-replace-editor";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 
 const docker = testDocker();
 
 describe.skipIf(docker === null)("files in a container", () => {
-  let stateFolder: string;
-  let runtimes: SandboxRuntimes;
-  let runtime: SandboxRuntime;
-  const opened: string[] = [];
+  const runtimes = new DockerRuntimes("search");
   const signal = new AbortController().signal;
+  afterAll(() => runtimes.close());
 
-  beforeAll(async () => {
-    stateFolder = await mkdtemp(join(tmpdir(), "rolldeck-search-docker-"));
-    runtimes = new SandboxRuntimes({
-      settings: parseSandboxSettings({ ROLLDECK_DOCKER_SOCKET: docker?.socket }, stateFolder),
-      deployment: `search-test-${process.pid}`,
-      stateFolder,
-      onTrouble: () => undefined,
-    });
-    runtime = runtimes.get("docker");
-  });
-  afterAll(async () => {
-    await Promise.all(opened.map((id) => runtime.close(id, signal)));
-    await runtimes.disconnect();
-    await rm(stateFolder, { recursive: true, force: true });
-  });
-
-  const open = async (): Promise<Sandbox> => {
-    const id = `sbx_${process.pid.toString(36)}${Date.now().toString(36)}s${opened.length}`.padEnd(24, "0");
-    opened.push(id);
-    return runtime.open(
-      {
-        ...{ id, labels: { purpose: "test" }, workdir: "/tmp", environment: {}, services: [], mounts: [] },
-        image: { kind: "name", name: docker?.image ?? "" },
-        resources: { ...noResources, memoryMb: 512, pids: 128 },
-        ...{ network: { mode: "none" }, leaseMs: 300_000, maxLifeMs: 600_000 },
-      },
-      signal,
-    );
-  };
   const shell = async (sandbox: Sandbox, script: string): Promise<void> => {
     const { exitCode, stderr } = await sandbox.exec({ command: ["sh", "-ec", script], timeoutMs: 60_000 }, signal);
     if (exitCode !== 0) throw new Error(Buffer.from(stderr.head).toString());
@@ -64,7 +30,7 @@ describe.skipIf(docker === null)("files in a container", () => {
   const edit = (sandbox: Sandbox, args: JsonObject) => call(sandbox, strReplaceEditor, args);
 
   test("search follows the editor, the shell and git, all at once and one by one", async () => {
-    const sandbox = await open();
+    const sandbox = await runtimes.open();
     await shell(
       sandbox,
       `mkdir -p ${root}; cd ${root}; cp -r /usr/lib/python3.11/json /usr/lib/python3.11/email /usr/lib/python3.11/http .
@@ -92,7 +58,7 @@ describe.skipIf(docker === null)("files in a container", () => {
   });
 
   test("two sandboxes of one tree differ by what each of them changed", async () => {
-    const [one, two] = await Promise.all([open(), open()]);
+    const [one, two] = await Promise.all([runtimes.open(), runtimes.open()]);
     const script = `mkdir -p ${root}; cp -r /usr/lib/python3.11/json ${root}`;
     await Promise.all([shell(one, script), shell(two, script)]);
     expect(await find(one, "py_scanstring")).toContain("Found function");
@@ -103,14 +69,14 @@ describe.skipIf(docker === null)("files in a container", () => {
   });
 
   test("edits and their history live in the sandbox: another worker's handle undoes them", async () => {
-    const sandbox = await open();
+    const sandbox = await runtimes.open();
     const path = "/tmp/a file.py";
     await sandbox.writeFile(path, Buffer.from("one\r\ncaf\xe9\r\n", "latin1"), { mode: 0o755 }, signal);
     await edit(sandbox, { command: "str_replace", path, old_str: "one", new_str: "two" });
     expect(Buffer.from(await sandbox.readFile(path, { maxBytes: 100 }, signal)).toString("latin1")).toBe(
       "two\r\ncaf\xe9\r\n",
     );
-    const other = await runtime.attach(sandbox.id, signal);
+    const other = await runtimes.docker.attach(sandbox.id, signal);
     expect((await edit(other, { command: "undo_edit", path })).output).toMatch(
       /^Last edit to \/tmp\/a file\.py undone/,
     );
@@ -122,8 +88,8 @@ describe.skipIf(docker === null)("files in a container", () => {
   });
 
   test("a sandbox that is gone is said as that", async () => {
-    const sandbox = await open();
-    await runtime.close(sandbox.id, signal);
+    const sandbox = await runtimes.open();
+    await runtimes.docker.close(sandbox.id, signal);
     await expect(edit(sandbox, { command: "view", path: "/tmp" })).rejects.toMatchObject({
       boundary: "sandbox",
       code: "gone",

@@ -1,12 +1,9 @@
 /** The shell tools in real containers: what stays between calls, how commands end, and what is told of it. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { noResources, type Sandbox, type SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
+
+import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool, ToolContext, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject } from "@rolldeck/contracts/segments";
-import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
-import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
+import { DockerRuntimes } from "@rolldeck/sandbox/testing/docker-runtimes";
 import { testDocker } from "@rolldeck/sandbox/testing/test-docker";
 import { bash } from "@rolldeck/tools/bash/bash";
 import { executeBash } from "@rolldeck/tools/bash/execute-bash";
@@ -15,27 +12,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 const docker = testDocker();
 
 describe.skipIf(docker === null)("the shell in a container", () => {
-  let stateFolder: string;
-  let runtime: SandboxRuntime;
+  const runtimes = new DockerRuntimes("shell");
   let sandbox: Sandbox;
   let rollout = {};
   let others = new Map<string, object>();
-  let count = 0;
   const signal = new AbortController().signal;
-
-  const open = () => {
-    count += 1;
-    const id = `sbx_${process.pid.toString(36)}${Date.now().toString(36)}${count}`.padEnd(24, "0");
-    return runtime.open(
-      {
-        ...{ id, labels: { purpose: "test" }, workdir: "/tmp", environment: {}, services: [], mounts: [] },
-        image: { kind: "name", name: docker?.image ?? "" },
-        resources: { ...noResources, memoryMb: 512, pids: 128 },
-        ...{ network: { mode: "none" }, leaseMs: 300_000, maxLifeMs: 600_000 },
-      },
-      signal,
-    );
-  };
 
   /** One call; `asWorker` stands for the worker that makes it. */
   const call = (
@@ -58,19 +39,9 @@ describe.skipIf(docker === null)("the shell in a container", () => {
   const run = async (command: string, args: JsonObject = {}) => (await call(bash, { command, ...args })).output;
 
   beforeAll(async () => {
-    stateFolder = await mkdtemp(join(tmpdir(), "rolldeck-shell-"));
-    const settings = parseSandboxSettings({ ROLLDECK_DOCKER_SOCKET: docker?.socket ?? "" }, "/");
-    const scene = { settings, deployment: `shell-${process.pid}`, stateFolder, onTrouble: () => {} };
-    runtime = new SandboxRuntimes(scene).get("docker");
-    sandbox = await open();
+    sandbox = await runtimes.open();
   });
-  afterAll(async () => {
-    if (runtime !== undefined) {
-      for (const { id } of await runtime.list(signal)) await runtime.close(id, signal);
-      await runtime.disconnect();
-    }
-    await rm(stateFolder, { recursive: true, force: true });
-  });
+  afterAll(() => runtimes.close());
   beforeEach(async () => {
     rollout = {};
     others = new Map();
@@ -242,12 +213,12 @@ describe.skipIf(docker === null)("the shell in a container", () => {
     const other = {};
     expect((await stateless("cd /usr; X=1")).output).toBe("[no output]");
     expect((await stateless("pwd; echo $X-")).output).toBe("/tmp\n-\n");
-    const box = await open();
+    const box = await runtimes.open();
     const settings = { startup: "START=yes; cd /usr; echo unseen", environment: { GIVEN: "1" } };
     expect((await call(bash, { command: "echo $START $GIVEN; pwd" }, settings, { box, asWorker: {} })).output).toBe(
       "yes 1\n/usr\n",
     );
-    await runtime.close(box.id, signal);
+    await runtimes.docker.close(box.id, signal);
     await expect(call(bash, { command: "true" }, { stateles: true }, { asWorker: {} })).rejects.toMatchObject({
       boundary: "infrastructure",
       code: "bad_instance",
@@ -255,12 +226,12 @@ describe.skipIf(docker === null)("the shell in a container", () => {
   });
 
   test("a sandbox that went away is an ending, not output", async () => {
-    const box = await open();
+    const box = await runtimes.open();
     const asWorker = {};
     await call(bash, { command: "cd /usr" }, {}, { box, asWorker });
     const busy = call(bash, { command: "sleep 60" }, {}, { box, asWorker });
     const lost = expect(busy).rejects.toMatchObject({ boundary: "sandbox", code: "gone" });
-    await runtime.close(box.id, signal);
+    await runtimes.docker.close(box.id, signal);
     await lost;
     await expect(call(bash, { command: "true" }, {}, { box, asWorker })).rejects.toMatchObject({ code: "gone" });
   });

@@ -1,14 +1,13 @@
 /** Software-engineering rows in real containers, with real git and pytest: solved, gamed, graded again. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+
+import { writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import { noResources } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import { TestReport } from "@rolldeck/contracts/test-report";
-import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
-import { parseSandboxSettings } from "@rolldeck/sandbox/settings";
+import { DockerRuntimes } from "@rolldeck/sandbox/testing/docker-runtimes";
 import { swe } from "@rolldeck/tasks/swe/task";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testDocker } from "../../../../packages/sandbox/testing/test-docker.ts";
@@ -81,18 +80,12 @@ const removeImage = (socketPath: string, name: string): Promise<void> =>
   });
 
 describe.skipIf(docker === null)("task swe in containers", () => {
-  const folder = mkdtempSync(join(tmpdir(), "swe-grading-"));
-  const runtimes = new SandboxRuntimes({
-    settings: parseSandboxSettings({ ROLLDECK_DOCKER_SOCKET: docker?.socket ?? "" }, folder),
-    deployment: `swe-grading-${process.pid}`,
-    stateFolder: folder,
-    onTrouble: (message, error) => console.error(message, error),
-  });
+  const runtimes = new DockerRuntimes("swe-grading");
   let task: Task;
   let image = "";
 
   beforeAll(async () => {
-    const runtime = runtimes.get("docker");
+    const runtime = runtimes.docker;
     const spec = {
       resources: noResources,
       network: { mode: "none" },
@@ -146,19 +139,18 @@ describe.skipIf(docker === null)("task swe in containers", () => {
         ],
       }),
     };
-    const path = join(folder, "rows.jsonl");
+    const path = join(runtimes.folder, "rows.jsonl");
     writeFileSync(path, [row, r2e].map((it) => `${JSON.stringify(it)}\n`).join(""));
     task = await swe.open({ dataset: path, options: { heldOutEvery: 0, gradeUnchanged: true } });
   });
   afterAll(async () => {
     if (image !== "") await removeImage(docker?.socket ?? "", image);
-    await runtimes.disconnect();
-    rmSync(folder, { recursive: true, force: true });
+    await runtimes.close();
   });
 
   /** A rollout whose agent does this, graded. */
   async function rollout(act: string | "solve", index = 0) {
-    const stage = new HarborStage(task, task.instance("train", index), runtimes.get("docker"));
+    const stage = new HarborStage(task, task.instance("train", index), runtimes.docker);
     try {
       await stage.start();
       const said = act === "solve" ? await solve(stage) : await stage.act(act);
@@ -246,6 +238,6 @@ printf '#!/bin/sh\\nexit 0\\n' > /usr/local/bin/git; chmod +x /usr/local/bin/git
   });
 
   test("nothing is left open", async () => {
-    expect(await runtimes.get("docker").list(signal)).toEqual([]);
+    expect(await runtimes.docker.list(signal)).toEqual([]);
   });
 });
