@@ -10,7 +10,7 @@ import type { RunConfigInput } from "@rolldeck/contracts/run-config";
 import { TestReport } from "@rolldeck/contracts/test-report";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chromiumMissing, chromiumName, launchBrowser } from "../walks/testing/browser.ts";
+import { chromiumMissing, chromiumName, openSignedIn } from "../walks/testing/browser.ts";
 import { root } from "../walks/testing/walk-stack.ts";
 import { anyEndpointName } from "./testing/any-endpoint.ts";
 import { type PolicyName, policyNames } from "./testing/policies.ts";
@@ -46,7 +46,7 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
   let page: Page;
   let runId = "";
   let seen: Seen[] = [];
-  const pageErrors: string[] = [];
+  let pageErrors: readonly string[];
   const picture = (name: string) => page.screenshot({ path: path.join(pictures, `${name}.png`) });
   const of = (policy: PolicyName): Seen[] => seen.filter((each) => each.policy === policy);
   const theOne = (policy: PolicyName): RolloutDetail => {
@@ -61,12 +61,7 @@ describe.skipIf(chromiumMissing)(`an evaluation over the offline SWE set, ${chro
   beforeAll(async () => {
     mkdirSync(pictures, { recursive: true });
     stack = await startSweStack(ids);
-    browser = await launchBrowser();
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    page.setDefaultTimeout(90_000);
-    page.on("pageerror", (error) => pageErrors.push(error.message));
-    await page.goto(await stack.walk.signInLink());
-    await page.waitForURL("**/runs");
+    ({ browser, page, pageErrors } = await openSignedIn(await stack.walk.signInLink(), 90_000));
   }, 8 * minutes);
   afterAll(async () => {
     await browser?.close();

@@ -5,18 +5,16 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AgentStory, fullOutput, seedAgentStory, storyHint } from "./testing/agent-story.ts";
-import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { chromiumMissing, chromiumName, openSignedIn } from "./testing/browser.ts";
 import { memoryPolicy } from "./testing/demo-policy.ts";
 import { startWalkStack, type WalkStack } from "./testing/walk-stack.ts";
-
-const patienceMs = 45_000;
 
 describe.skipIf(chromiumMissing)(`the inspector, ${chromiumName}`, () => {
   let stack: WalkStack;
   let browser: Browser;
   let page: Page;
   let story: AgentStory;
-  const pageErrors: string[] = [];
+  let pageErrors: readonly string[];
   const turn = (number: number) => page.getByRole("article", { name: `Turn ${number}`, exact: true });
   const open = async (query = "") => {
     await page.goto(`${stack.url}/runs/${story.runId}/t/${story.rolloutId}${query}`);
@@ -31,12 +29,7 @@ describe.skipIf(chromiumMissing)(`the inspector, ${chromiumName}`, () => {
   beforeAll(async () => {
     stack = await startWalkStack({ policy: memoryPolicy });
     story = await seedAgentStory(stack.api.database.pool);
-    browser = await launchBrowser();
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    page.setDefaultTimeout(patienceMs);
-    page.on("pageerror", (error) => pageErrors.push(error.message));
-    await page.goto(await stack.signInLink());
-    await page.waitForURL("**/runs");
+    ({ browser, page, pageErrors } = await openSignedIn(await stack.signInLink()));
   });
   afterAll(async () => {
     await browser?.close();

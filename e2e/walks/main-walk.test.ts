@@ -5,11 +5,9 @@
 import { presets } from "@rolldeck/contracts/presets";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { chromiumMissing, chromiumName, launchBrowser, patienceMs } from "./testing/browser.ts";
 import { demoPolicy, hostileText, hostileTurn } from "./testing/demo-policy.ts";
 import { startWalkStack, type WalkStack } from "./testing/walk-stack.ts";
-
-const patienceMs = 45_000;
 
 /** A rollout of the newest step that the update trained. */
 async function trainedRollout(stack: WalkStack, runId: string): Promise<string> {

@@ -7,11 +7,9 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalShells, localShells } from "../../apps/api/testing/local-shells.ts";
 import { rolldeck } from "../real/command-line.ts";
-import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { chromiumMissing, chromiumName, openSignedIn, patienceMs } from "./testing/browser.ts";
 import { type PageStack, startPageStack } from "./testing/page-stack.ts";
 import { type SandboxStory, seedSandboxStory, storyPatch } from "./testing/sandbox-story.ts";
-
-const patienceMs = 45_000;
 
 describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, () => {
   let stack: PageStack;
@@ -19,7 +17,7 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
   let browser: Browser;
   let page: Page;
   let story: SandboxStory;
-  const pageErrors: string[] = [];
+  let pageErrors: readonly string[];
   const open = async (rolloutId: string, query = "") => {
     await page.goto(`${stack.url}/runs/${story.runId}/t/${rolloutId}${query}`);
     await page.getByRole("tablist", { name: "Rollout" }).waitFor();
@@ -37,12 +35,7 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
     local = localShells();
     stack = await startPageStack({ runtime: async () => local.runtime });
     story = await seedSandboxStory(stack.api.database.pool);
-    browser = await launchBrowser();
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    page.setDefaultTimeout(patienceMs);
-    page.on("pageerror", (error) => pageErrors.push(error.message));
-    await page.goto(await stack.signInLink());
-    await page.waitForURL("**/runs");
+    ({ browser, page, pageErrors } = await openSignedIn(await stack.signInLink()));
   });
   afterAll(async () => {
     await browser?.close();

@@ -4,18 +4,16 @@
  */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { chromiumMissing, chromiumName, openSignedIn } from "./testing/browser.ts";
 import { type PageStack, startPageStack } from "./testing/page-stack.ts";
 import { type ScheduleStory, seedScheduleStory } from "./testing/schedule-story.ts";
-
-const patienceMs = 45_000;
 
 describe.skipIf(chromiumMissing)(`schedules and pools, ${chromiumName}`, () => {
   let stack: PageStack;
   let browser: Browser;
   let page: Page;
   let story: ScheduleStory;
-  const pageErrors: string[] = [];
+  let pageErrors: readonly string[];
   const open = async (query = "") => {
     await page.goto(`${stack.url}/runs/${story.runId}?tab=schedule${query}`);
     await page.getByTestId("gantt").waitFor();
@@ -27,12 +25,7 @@ describe.skipIf(chromiumMissing)(`schedules and pools, ${chromiumName}`, () => {
   beforeAll(async () => {
     stack = await startPageStack();
     story = await seedScheduleStory(stack.api.database.pool);
-    browser = await launchBrowser();
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    page.setDefaultTimeout(patienceMs);
-    page.on("pageerror", (error) => pageErrors.push(error.message));
-    await page.goto(await stack.signInLink());
-    await page.waitForURL("**/runs");
+    ({ browser, page, pageErrors } = await openSignedIn(await stack.signInLink()));
   });
   afterAll(async () => {
     await browser?.close();

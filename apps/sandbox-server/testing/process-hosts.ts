@@ -1,8 +1,9 @@
 /** A sandbox server with two hosts of `process` sandboxes, for tests that use them and that end parts of them. */
 import { readdir } from "node:fs/promises";
 import { noResources, type Sandbox, type SandboxFact, type SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
+import { hostAilment } from "@rolldeck/sandbox/process/host-ailment";
 import type { RemoteRuntime } from "@rolldeck/sandbox/remote/remote-runtime";
-import { expect } from "vitest";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { type Program, RemoteStack } from "./remote-stack.ts";
 import { waitUntil } from "./wait-until.ts";
 
@@ -10,20 +11,42 @@ const { signal } = new AbortController();
 const serverArgs = ["--starts-per-second", "1000", "--starts-per-host", "1000"];
 const onProcess = { runtime: "process", args: ["--memory-mb", "100000"] } as const;
 
+/** Why this machine has none; null where it has. */
+export const ailment = await hostAilment();
+if (ailment !== null) console.warn(`remote sandboxes are not tested on process hosts: ${ailment}`);
+
 export class ProcessHosts {
   readonly hosts = new Map<string, Program>();
-  readonly client: RemoteRuntime;
+  #scene: { readonly stack: RemoteStack; readonly client: RemoteRuntime } | null = null;
 
-  static async start(): Promise<ProcessHosts> {
-    const stack = await RemoteStack.make();
-    await stack.startServer([...serverArgs, "--max-ready", "0"]);
-    const made = new ProcessHosts(stack);
-    await Promise.all(["alpha", "beta"].map((name) => made.startHost(name)));
+  /** Starts before the tests of a suite and ends after them; to be made in the suite. */
+  static ofSuite(): ProcessHosts {
+    const made = new ProcessHosts();
+    beforeAll(() => made.#start());
+    // One that failed leaves nothing to the next.
+    afterEach(() => made.closeAll());
+    afterAll(() => made.#scene?.stack.stop());
     return made;
   }
 
-  private constructor(readonly stack: RemoteStack) {
-    this.client = stack.client();
+  private constructor() {}
+
+  get stack(): RemoteStack {
+    if (this.#scene === null) throw new Error("the hosts are not started");
+    return this.#scene.stack;
+  }
+
+  /** Of the sandbox server, as most tests use it. */
+  get client(): RemoteRuntime {
+    if (this.#scene === null) throw new Error("the hosts are not started");
+    return this.#scene.client;
+  }
+
+  async #start(): Promise<void> {
+    const stack = await RemoteStack.make();
+    this.#scene = { stack, client: stack.client() };
+    await stack.startServer([...serverArgs, "--max-ready", "0"]);
+    await Promise.all(["alpha", "beta"].map((name) => this.startHost(name)));
   }
 
   /** Of a host, for what is looked up behind its back. */
