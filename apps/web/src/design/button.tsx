@@ -16,13 +16,15 @@ const looks: Record<ButtonLook, string> = {
 
 export const buttonClass = (look: ButtonLook = "plain", extra?: string): string => join(base, looks[look], extra);
 
+/** @param small for a row of a table */
 export function Button({
   look = "plain",
+  small = false,
   className,
   type = "button",
   ...rest
-}: ButtonHTMLAttributes<HTMLButtonElement> & { look?: ButtonLook }): JSX.Element {
-  return <button type={type} className={buttonClass(look, className)} {...rest} />;
+}: ButtonHTMLAttributes<HTMLButtonElement> & { look?: ButtonLook; small?: boolean }): JSX.Element {
+  return <button type={type} className={buttonClass(look, join(small && "h-6! px-2!", className))} {...rest} />;
 }
 
 export function ButtonLink({

@@ -20,6 +20,15 @@ export function Th({
   );
 }
 
+/** Heading of the column of a row's buttons: the buttons say what they do. */
+export function ActionsTh(): JSX.Element {
+  return (
+    <Th>
+      <span className="sr-only">Actions</span>
+    </Th>
+  );
+}
+
 export function Td({
   className,
   right,

@@ -3,7 +3,7 @@ import type { RunDetail } from "@rolldeck/contracts/api/runs";
 import Link from "next/link";
 import type { JSX } from "react";
 import { EmptyState } from "../../design/empty-state.tsx";
-import { Table, Td, Th } from "../../design/table.tsx";
+import { ActionsTh, Table, Td, Th } from "../../design/table.tsx";
 import { TimeAgo } from "../../design/time-ago.tsx";
 import { formatBytes, formatCount } from "../../format/numbers.ts";
 
@@ -31,9 +31,7 @@ export function CheckpointsTab({ run }: { run: RunDetail }): JSX.Element {
             <Th>Name</Th>
             <Th right>Size</Th>
             <Th right>Saved</Th>
-            <Th>
-              <span className="sr-only">Actions</span>
-            </Th>
+            <ActionsTh />
           </tr>
         </thead>
         <tbody>

@@ -4,7 +4,7 @@ import type { PoolInfo } from "@rolldeck/contracts/api/schedule";
 import type { JSX } from "react";
 import { runColour } from "../../charts/run-colour.ts";
 import { Button } from "../../design/button.tsx";
-import { Table, Td, Th } from "../../design/table.tsx";
+import { ActionsTh, Table, Td, Th } from "../../design/table.tsx";
 import { formatCount, formatFraction } from "../../format/numbers.ts";
 import { poolWords } from "./pool-words.ts";
 
@@ -34,11 +34,7 @@ export function PoolTable({
           <Th right title="Leases that only evaluation rollouts may take">
             Kept for evaluation
           </Th>
-          {onEdit && (
-            <Th>
-              <span className="sr-only">Actions</span>
-            </Th>
-          )}
+          {onEdit && <ActionsTh />}
         </tr>
       </thead>
       <tbody>
@@ -59,7 +55,7 @@ export function PoolTable({
             {onEdit && (
               <Td className="text-right">
                 <Button
-                  className="h-6! px-2!"
+                  small
                   aria-label={`Set ${poolWords[pool.resource].label.toLowerCase()}`}
                   onClick={() => onEdit(pool)}
                 >

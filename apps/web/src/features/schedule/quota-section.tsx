@@ -6,7 +6,7 @@ import { type FormEvent, type JSX, useId, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Button } from "../../design/button.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
-import { Table, Td, Th } from "../../design/table.tsx";
+import { ActionsTh, Table, Td, Th } from "../../design/table.tsx";
 import { formatCount } from "../../format/numbers.ts";
 import { NumberField, readNumber } from "./number-field.tsx";
 import { poolWords, resourceOrder } from "./pool-words.ts";
@@ -38,11 +38,7 @@ export function QuotaSection({ pools, maySet }: { pools: readonly PoolInfo[]; ma
               <Th>Project</Th>
               <Th>Pool</Th>
               <Th right>Held of quota</Th>
-              {maySet && (
-                <Th>
-                  <span className="sr-only">Actions</span>
-                </Th>
-              )}
+              {maySet && <ActionsTh />}
             </tr>
           </thead>
           <tbody>
@@ -56,7 +52,7 @@ export function QuotaSection({ pools, maySet }: { pools: readonly PoolInfo[]; ma
                 {maySet && (
                   <Td className="text-right">
                     <Button
-                      className="h-6! px-2!"
+                      small
                       disabled={set.isPending}
                       onClick={() => set.mutate({ project, resource, quota: null })}
                     >

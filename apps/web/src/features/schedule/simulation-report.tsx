@@ -4,7 +4,7 @@ import type { RunDetail } from "@rolldeck/contracts/api/runs";
 import type { SimulatedSetting, SimulationResult } from "@rolldeck/contracts/api/simulations";
 import { type JSX, useState } from "react";
 import { Button } from "../../design/button.tsx";
-import { Table, Td, Th } from "../../design/table.tsx";
+import { ActionsTh, Table, Td, Th } from "../../design/table.tsx";
 import { formatCount, formatFraction } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { ApplyDialog } from "./apply-dialog.tsx";
@@ -59,9 +59,7 @@ export function SimulationReport({ run, result }: { run: RunDetail; result: Simu
             <Th right title="Present step time ÷ this one">
               Speed-up
             </Th>
-            <Th>
-              <span className="sr-only">Actions</span>
-            </Th>
+            <ActionsTh />
           </tr>
         </thead>
         <tbody>
@@ -180,7 +178,7 @@ function SettingRow({
       <Td right>{(1 / (1 + (row.change?.mean ?? 0))).toFixed(2)}×</Td>
       <Td className="text-right">
         {mayApply && (
-          <Button className="h-6! px-2!" onClick={onApply}>
+          <Button small onClick={onApply}>
             Apply
           </Button>
         )}
