@@ -26,6 +26,7 @@ import { order, type Scene, startScene } from "./agent/bench-scene.ts";
 import { type LiveSpan, makespanMs, playLive, runConfigOf, slotBusyPct } from "./dispatch/live-run.ts";
 import { measureOverheads } from "./dispatch/overheads.ts";
 import { taskName, type WorkloadKind, workloadKinds, workloadOf } from "./dispatch/workloads.ts";
+import { median } from "./quantile.ts";
 import { readHistogram } from "./scale/read-histogram.ts";
 
 type Progress = (line: string) => void;
@@ -147,13 +148,6 @@ function simulatedMs(workload: Workload, task: string, dispatcher: string, overh
     ...(overheads && { overheads }),
   });
   return (steps[0]?.endedAt ?? ms) - (steps[0]?.createdAt ?? 0);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
 }
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;

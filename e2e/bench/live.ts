@@ -17,6 +17,7 @@ import { freePort } from "@rolldeck/queue/testing/free-port";
 import { LiveConnection } from "@rolldeck/realtime/client/live-connection";
 import { LiveRun } from "@rolldeck/realtime/client/live-run";
 import { startProcess } from "../stack/started-process.ts";
+import { quantile } from "./quantile.ts";
 
 interface Options {
   readonly rollouts: number;
@@ -118,14 +119,14 @@ async function measure(
   while (events < options.events || latenciesMs.length < options.events / 4) {
     if (Date.now() > endsAt) throw new Error(`only ${events} events came within ${limitMs / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    progress(`${events} events, ${turns} turns, p99 so far ${percentile(latenciesMs, 0.99).toFixed(1)} ms`);
+    progress(`${events} events, ${turns} turns, p99 so far ${quantile(latenciesMs, 0.99).toFixed(1)} ms`);
   }
   await rolldeck.actOnRun(runId, "stop", { reason: "measured" });
   return {
     rollouts: options.rollouts,
     events,
-    p50Ms: round(percentile(latenciesMs, 0.5)),
-    p99Ms: round(percentile(latenciesMs, 0.99)),
+    p50Ms: round(quantile(latenciesMs, 0.5)),
+    p99Ms: round(quantile(latenciesMs, 0.99)),
   };
 }
 
@@ -163,8 +164,4 @@ async function untilHealthy(url: string): Promise<void> {
   }
 }
 
-function percentile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] ?? 0;
-}
 const round = (value: number): number => Math.round(value * 10) / 10;

@@ -10,6 +10,7 @@ import { connectTinker } from "@rolldeck/backends/tinker/connect";
 import type { Sampler } from "@rolldeck/contracts/ports/sampler";
 import { fixedPrompt } from "@rolldeck/contracts/ports/sampler";
 import { startGpuWorker } from "../stack/started-gpu-worker.ts";
+import { quantile } from "./quantile.ts";
 
 const levels = [16, 128, 512] as const;
 const warmUpS = 1;
@@ -62,8 +63,7 @@ async function measure(sampler: Sampler, waiting: number, seconds: number): Prom
     }),
   );
   const elapsedS = (performance.now() - startedAt) / 1000;
-  latenciesMs.sort((a, b) => a - b);
-  const p99Ms = latenciesMs[Math.floor(0.99 * (latenciesMs.length - 1))] ?? Number.NaN;
+  const p99Ms = quantile(latenciesMs, 0.99);
   return { turnsPerS: Math.round(latenciesMs.length / elapsedS), p99Ms: Math.round(p99Ms * 100) / 100 };
 }
 

@@ -13,6 +13,7 @@ import { migrate } from "@rolldeck/db/migrate";
 import { makePassable } from "@rolldeck/db/postgres/server";
 import { seedRollouts, turnEntry } from "@rolldeck/db/testing/seed-rollouts";
 import type pg from "pg";
+import { median } from "./quantile.ts";
 
 const writers = [64, 512];
 const warmUpMs = 1_000;
@@ -65,7 +66,6 @@ async function measure(pool: pg.Pool, count: number, seconds: number): Promise<W
     }),
   );
   await writer.close();
-  times.sort((a, b) => a - b);
-  const p50Ms = times[Math.floor(times.length / 2)] ?? Number.NaN;
+  const p50Ms = median(times);
   return { writesPerS: Math.round(times.length / seconds), p50Ms: Math.round(p50Ms * 100) / 100 };
 }

@@ -1,6 +1,7 @@
 /** Wall-clock times of the same step in so many sandboxes at once. */
 import type { Sandbox, SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
-import { benchSpec, exec, forever, median, rounded, shellOf, timed } from "./bench-sandboxes.ts";
+import { median } from "../quantile.ts";
+import { benchSpec, exec, forever, rounded, shellOf, timed } from "./bench-sandboxes.ts";
 
 /**
  * Medians over batches, milliseconds from the first sandbox's begin to the last one's end of one step in all of the batch at once:

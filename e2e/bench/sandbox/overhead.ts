@@ -3,7 +3,8 @@ import { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import { type RawContainer, rawContainer } from "@rolldeck/sandbox/testing/raw-docker";
-import { exec, median, timed } from "./bench-sandboxes.ts";
+import { median } from "../quantile.ts";
+import { exec, timed } from "./bench-sandboxes.ts";
 
 const warmUp = 10;
 

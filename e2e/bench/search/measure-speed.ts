@@ -7,6 +7,7 @@ import { type IndexedFile, indexFile } from "@rolldeck/tools/code-search/indexed
 import { RepositoryIndex } from "@rolldeck/tools/code-search/repository-index";
 import { RepositoryView } from "@rolldeck/tools/code-search/repository-view";
 import { SearchRequest } from "@rolldeck/tools/code-search/search-request";
+import { median, quantile } from "../quantile.ts";
 import { unpack } from "./debian-source.ts";
 import { pythonPaths } from "./python-files.ts";
 import type { SearchResult } from "./search-result.ts";
@@ -135,7 +136,7 @@ async function measureReindex(view: RepositoryView, contents: readonly [string, 
     const answer = await ask(view, { search_terms: [`added_${place}`] });
     if (!answer.includes(`${name}:added_${place}`)) throw new Error(`an edit of ${name} is not found`);
   }
-  return quantile(times, 0.5);
+  return median(times);
 }
 
 async function measureAnswers(view: RepositoryView, requests: readonly object[], rounds: number): Promise<number[]> {
@@ -153,11 +154,6 @@ async function measureAnswers(view: RepositoryView, requests: readonly object[],
 const ask = (view: RepositoryView, request: object): Promise<string> =>
   answerSearch({ view, root: "/repository", isStopped: () => false }, SearchRequest.parse(request));
 
-/** Of at least one value. */
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
-}
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 const summary = (times: readonly number[]): string =>
-  `p50 ${quantile(times, 0.5).toFixed(1)} ms, p95 ${quantile(times, 0.95).toFixed(1)} ms, n ${times.length}`;
+  `p50 ${median(times).toFixed(1)} ms, p95 ${quantile(times, 0.95).toFixed(1)} ms, n ${times.length}`;

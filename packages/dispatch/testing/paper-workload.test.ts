@@ -1,6 +1,7 @@
 /** The workloads are what the formulas say, and both policies gain on them what was measured before. */
 import { describe, expect, test } from "vitest";
 import { expectedOf, fitDurations } from "../src/simulator/durations.ts";
+import { median as medianOf } from "../src/simulator/median.ts";
 import { simulate } from "../src/simulator/simulate.ts";
 import { anchorWorkload, paperWorkload, type Workload, workloadSeeds } from "./paper-workload.ts";
 import { workloadInput } from "./simulate-workload.ts";
@@ -15,7 +16,7 @@ const keys = (groups: number, samples: number, visit = 0) =>
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 const deviation = (values: readonly number[]): number =>
   Math.sqrt(mean(values.map((value) => (value - mean(values)) ** 2)));
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+const median = (values: readonly number[]): number => medianOf(values) ?? 0;
 
 describe("the paper's workload", () => {
   const many = keys(400, 25).map(paperWorkload(7).work);

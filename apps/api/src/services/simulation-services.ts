@@ -6,6 +6,7 @@ import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { readDispatched } from "@rolldeck/db/reads/read-dispatched";
 import { readDurations } from "@rolldeck/db/reads/read-durations";
 import { dispatcherNames } from "@rolldeck/dispatch/registry";
+import { median } from "@rolldeck/dispatch/simulator/median";
 import type { Pool } from "pg";
 import type { z } from "zod";
 import { nearestName } from "../nearest-name.ts";
@@ -54,7 +55,6 @@ async function taskOf(
     return known;
   });
   const rollouts = config.algorithm.groupsPerStep * config.algorithm.groupSize;
-  const times = durations.steps.stepMs.toSorted((a, b) => a - b);
   return {
     run: {
       config,
@@ -66,8 +66,8 @@ async function taskOf(
     },
     dispatchers: dispatchers ?? null,
     seeds: seeds ?? (rollouts > largeStep ? 2 : 4),
-    actualStepMs: times[times.length >> 1] ?? null,
-    steps: times.length,
+    actualStepMs: median(durations.steps.stepMs),
+    steps: durations.steps.stepMs.length,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Catalogue, SystemState } from "@rolldeck/contracts/api/system";
 import { type ResourceCounts, resources } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { type Advice, advising } from "@rolldeck/dispatch/simulator/advise";
+import { median } from "@rolldeck/dispatch/simulator/median";
 import { type RecordedRun, type RunScenario, runScenario } from "@rolldeck/dispatch/simulator/run-scenario";
 import { type SplitAdvice, splitAdvice } from "@rolldeck/dispatch/simulator/split-advice";
 import { tasks } from "@rolldeck/tasks/registry";
@@ -105,7 +106,15 @@ export function simulateReport(
   const input = scenario.of(1);
   const split: SplitAdvice | null = config.kind === "train" && input.trainer ? splitAdvice(input) : null;
   const { basis, rollouts: seen } = scenario;
-  return { kind: config.kind, basis, rollouts: seen, seeds, advice, split, actualStepMs: actualOf(recorded) };
+  return {
+    kind: config.kind,
+    basis,
+    rollouts: seen,
+    seeds,
+    advice,
+    split,
+    actualStepMs: median(recorded?.durations.steps.stepMs ?? []),
+  };
 }
 
 function toTheEnd(steps: ReturnType<typeof advising>, tell: (line: string) => void): Advice {
@@ -132,9 +141,3 @@ function poolsOf({ pools }: SimulateFacts["system"], { dispatcher }: RunConfig):
 
 const gradesInPlace = (name: string): boolean =>
   Object.entries(tasks).some(([known, task]) => known === name && "gradeInPlace" in task && task.gradeInPlace === true);
-
-/** Median step of the recorded run; null = none is over. */
-function actualOf(recorded: RecordedRun | null): number | null {
-  const times = (recorded?.durations.steps.stepMs ?? []).toSorted((a, b) => a - b);
-  return times[times.length >> 1] ?? null;
-}

@@ -15,6 +15,7 @@ import {
   fitDurations,
   type RecordedStage,
 } from "./durations.ts";
+import { median } from "./median.ts";
 import { type Gpu, noOverheads, type Overheads, type SimulationInput, type Trainer } from "./simulation-input.ts";
 
 export interface AssumedDurations {
@@ -116,9 +117,8 @@ function planEveryMs({ algorithm, dispatcher }: RunConfig, fit: DurationFit): nu
 
 /** The median update: the first ones load and compile. */
 function recordedTrainer({ steps }: Durations): Trainer | undefined {
-  const updates = steps.updateMs.filter((ms) => ms > 0).toSorted((a, b) => a - b);
-  const msPerStep = updates[updates.length >> 1];
-  return msPerStep === undefined ? undefined : { msPerStep };
+  const msPerStep = median(steps.updateMs.filter((ms) => ms > 0));
+  return msPerStep === null ? undefined : { msPerStep };
 }
 
 interface Sampling {
