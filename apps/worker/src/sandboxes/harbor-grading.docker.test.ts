@@ -91,9 +91,9 @@ describe.skipIf(docker === null)("a Harbor task", () => {
     const set = join(runtimes.folder, "odd");
     const files = {
       "task.toml":
-        '[environment]\ndocker_image = "rolldeck-test-base:bookworm"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 2\n',
+        '[environment]\ndocker_image = "rolldeck-test-base:bookworm"\nnetwork_mode = "no-network"\n[verifier]\ntimeout_sec = 20\n',
       "instruction.md": "x",
-      // The agent's file says what the verifier does: one sandbox for all of it.
+      // The agent's file says what the verifier does: one sandbox for all of it, and time for a busy machine.
       "tests/test.sh": ". /tmp/what\n",
     };
     mkdirSync(join(set, "a/tests"), { recursive: true });

@@ -43,7 +43,12 @@ export function PartButtons({
     <span className="inline-flex items-center gap-2">
       {state.data.held && <Chip tone="paused">held</Chip>}
       {shown.map((action) => (
-        <Button key={action} small={small} className={small ? undefined : "h-7! px-2!"} onClick={() => setAsked(action)}>
+        <Button
+          key={action}
+          small={small}
+          className={small ? undefined : "h-7! px-2!"}
+          onClick={() => setAsked(action)}
+        >
           {partAction(part, action)}
         </Button>
       ))}
