@@ -52,7 +52,8 @@ export function createCatalogue(sources: CatalogueSources): {
   };
 }
 
-function refusedByBackend(config: RunConfig) {
+/** Settings of a config that its backend can't honour. */
+export function refusedByBackend(config: RunConfig) {
   const backend = findBackend(config.backend.name);
   return backend ? refusedSettings(backend, config) : [];
 }

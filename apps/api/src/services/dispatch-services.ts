@@ -12,6 +12,7 @@ import { readPoolSettings, readQuotas, setPool, setQuota } from "@rolldeck/db/re
 import { changeDispatcher } from "@rolldeck/db/runs/change-dispatcher";
 import type { Pool } from "pg";
 import type { DispatchServices } from "../services.ts";
+import { refusedByBackend } from "./catalogue.ts";
 import { changeIssues } from "./dispatcher-issues.ts";
 
 export interface DispatchServiceOptions {
@@ -41,7 +42,8 @@ export function createDispatchServices({ pool, wake }: DispatchServiceOptions): 
   };
   return {
     async change({ runId, ...change }, by) {
-      const issues = changeIssues((await readDispatched(pool, runId)).config, change);
+      const { config } = await readDispatched(pool, runId);
+      const issues = changeIssues(config, change, refusedByBackend);
       if (issues.length > 0) throw new InputError(issues);
       const now = await changeDispatcher(pool, runId, change, by);
       await wake(runId);

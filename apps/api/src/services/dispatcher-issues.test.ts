@@ -24,7 +24,14 @@ test.each([
     [],
   ],
 ])("a change that asks for %s", (_what, dispatcher, change, paths) => {
-  expect(changeIssues(config(dispatcher), change).map(({ path }) => path)).toEqual(paths);
+  expect(changeIssues(config(dispatcher), change, () => []).map(({ path }) => path)).toEqual(paths);
+});
+
+test("a change that asks for what the run's backend can't honour", () => {
+  const few = ({ dispatcher }: RunConfig) =>
+    dispatcher.bounds.run > 9 ? [{ path: "dispatcher.bounds.run", message: "9 at most" }] : [];
+  const asked = (run: number) => changeIssues(config({ bounds: { run: 4 } }), { bounds: { run } }, few);
+  expect([asked(9), asked(10)]).toEqual([[], [{ path: "bounds.run", message: "9 at most" }]]);
 });
 
 test.each([

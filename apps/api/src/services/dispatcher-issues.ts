@@ -28,22 +28,22 @@ export function dispatcherIssues({ dispatcher }: Pick<RunConfig, "dispatcher">):
  * What launch would refuse of a change to a run's dispatcher; `path` names the field of the change. What is so already is not said
  * again: to ask for something else meanwhile stays allowed.
  * @param config as the run is dispatched now
+ * @param refusedSettings settings that the config's backend can't honour
  */
 export function changeIssues(
   config: RunConfig,
   change: Omit<z.output<typeof ChangeDispatcher>, "runId">,
+  refusedSettings: (config: RunConfig) => readonly InputIssue[],
 ): InputIssue[] {
   const { dispatcher } = config;
   const bounds = { ...dispatcher.bounds, ...whatIsSaid(change.bounds ?? {}) };
   const changed = DispatcherConfig.parse({ ...dispatcher, ...whatIsSaid(change), bounds });
-  const before = new Set(dispatcherIssues(config).map(({ path }) => path));
-  return dispatcherIssues({ ...config, dispatcher: changed })
+  const issuesOf = (asked: RunConfig): readonly (Issue | InputIssue)[] =>
+    [...dispatcherIssues(asked), ...refusedSettings(asked)].filter(({ path }) => path.startsWith("dispatcher."));
+  const before = new Set(issuesOf(config).map(({ path }) => path));
+  return issuesOf({ ...config, dispatcher: changed })
     .filter(({ path }) => !before.has(path))
-    .map(({ path, message, fix }) => ({
-      path: path.replace(/^dispatcher\./, ""),
-      message,
-      ...(fix === null ? {} : { fix }),
-    }));
+    .map(({ path, message, fix }) => ({ path: path.slice("dispatcher.".length), message, ...(fix ? { fix } : {}) }));
 }
 
 const whatIsSaid = (change: object) =>
