@@ -2,12 +2,12 @@
  * Entries as the columns of one batch statement. Everything that can be wrong with an entry alone (a token id out of range, a
  * reward that is no number) is found here, before it meets others.
  */
-import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { EventBody } from "@rolldeck/contracts/events";
 import type { Segment, TokenRange } from "@rolldeck/contracts/segments";
 import { arrayLiteral } from "./array-literal.ts";
 import { cleanJson, cleanText, cutText } from "./clean-text.ts";
 import type { EdgeEntry, HotEntry, ToolsEntry, TurnEntry } from "./entries.ts";
+import { eventOfEntry } from "./event-of-entry.ts";
 import { encodeLogprobs, encodeTokens } from "./token-codec.ts";
 
 /** A segment ready to be stored. */
@@ -48,7 +48,7 @@ export interface PreparedEntry {
 
 /** @throws RangeError, BoundaryError for an entry that can never be stored */
 export function prepareEntry(entry: HotEntry): PreparedEntry {
-  const body = eventOf(entry);
+  const body = eventOfEntry(entry);
   return {
     entry,
     eventType: body.type,
@@ -106,60 +106,6 @@ const resultRow = (result: ToolsEntry["results"][number]): ResultRow => ({
 
 const notesText = (notes: TurnEntry["turn"]["notes"]): string | null =>
   notes.length === 0 ? null : JSON.stringify(cleanJson(notes.map(({ kind, message }) => ({ kind, message }))));
-
-function eventOf(entry: HotEntry): EventBody {
-  const { rolloutId, attempt } = entry;
-  switch (entry.kind) {
-    case "turn":
-      return {
-        type: "turn-sampled",
-        rolloutId,
-        attempt,
-        turn: entry.turn.turn,
-        promptTokens: entry.turn.promptTokens,
-        sampledTokens: entry.turn.sampledTokens,
-        policyVersion: entry.turn.policyVersion,
-        sampleMs: entry.turn.sampleMs,
-        calls: callNames(entry.turn.calls),
-        stopReason: entry.turn.stopReason,
-      };
-    case "tools": {
-      const errors = entry.results.filter((result) => result.error !== null).length;
-      return { type: "tools-ended", rolloutId, attempt, turn: entry.turn, durationMs: entry.durationMs, errors };
-    }
-    case "edge":
-      return edgeEvent(entry);
-  }
-}
-
-/** Names of the first calls, within what an event can hold. */
-function callNames(calls: TurnEntry["turn"]["calls"]): string[] {
-  const names = calls.slice(0, 16).map((call) => cutText(call.name, 64));
-  let left = 1_200;
-  return names.filter((name) => {
-    left -= Buffer.byteLength(name);
-    return left >= 0;
-  });
-}
-
-function edgeEvent({ rolloutId, attempt, claim, stage, to }: EdgeEntry): EventBody {
-  const ref = { type: "rollout-status", rolloutId, attempt, claim, stage } as const;
-  const open = { outcome: null, reward: null, success: null, ending: to.ending ?? null };
-  const reason = to.reason ? cutText(to.reason, 500) : null;
-  switch (to.move) {
-    case "next-stage":
-      return { ...ref, ...open, stage: to.stage, state: "waiting", reason };
-    case "release":
-      return { ...ref, ...open, state: to.failure === "none" ? "queued" : "waiting", reason };
-    case "settle": {
-      if (to.reward !== null && !Number.isFinite(to.reward)) {
-        throw new BoundaryError("verifier", "bad-reward", `a reward must be a finite number, not ${to.reward}`);
-      }
-      const { outcome, ending, reward, success } = to;
-      return { ...ref, state: "settled", outcome, ending, reward, success, reason };
-    }
-  }
-}
 
 /** Buffers joined into one parameter, with where each lies: sent as bytes instead of hexadecimal text. */
 class Blob {
