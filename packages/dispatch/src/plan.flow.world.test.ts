@@ -6,11 +6,12 @@ import { strict as assert } from "node:assert";
 import type { RunConfigInput } from "@rolldeck/contracts/run-config";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildConfig, counts } from "../testing/build-snapshot.ts";
 import { checkEnd } from "../testing/check-end.ts";
 import { someChaos, someFlow, someWorld } from "../testing/some-world.ts";
 import { calm } from "../testing/workers.ts";
 import { World, type WorldSetup } from "../testing/world.ts";
+import type { RunRow } from "../testing/world-rows.ts";
+import { askAll, oneRun, playedToEnd, someAsked } from "../testing/world-stories.ts";
 
 /** These take seconds alone, more on a busy machine. */
 const timeoutMs = 240_000;
@@ -20,9 +21,7 @@ test(
   () => {
     fc.assert(
       fc.property(someWorld(fc.constant(calm), someFlow), (setup) => {
-        const world = new World(setup);
-        world.runToEnd();
-        checkEnd(world);
+        const world = playedToEnd(setup);
         for (const { rollouts, config, steps, status } of world.runs) {
           assert.ok(rollouts.every(({ outcome }) => outcome !== "failed"));
           // Only equal rewards can keep a calm step from its update.
@@ -45,30 +44,17 @@ test(
   "whatever breaks, every run ends, every rollout settles once and every lease comes back",
   () => {
     fc.assert(
-      fc.property(someWorld(someChaos, someFlow), (setup) => {
-        const world = new World(setup);
-        world.runToEnd();
-        checkEnd(world);
-      }),
+      fc.property(someWorld(someChaos, someFlow), (setup) => void playedToEnd(setup)),
       { numRuns: 60 },
     );
   },
   timeoutMs,
 );
 
-type Asked = { readonly afterMs: number; readonly run: number; readonly what: "drain" | "hold" | "cancel-group" };
-const someAsked: fc.Arbitrary<Asked[]> = fc.array(
-  fc.record({
-    afterMs: fc.integer({ min: 0, max: 60_000 }),
-    run: fc.nat({ max: 2 }),
-    what: fc.constantFrom("drain" as const, "hold" as const, "cancel-group" as const),
-  }),
-  { maxLength: 8 },
-);
+type Wish = "drain" | "hold" | "cancel-group";
+const someWishes = someAsked<Wish>(["drain", "hold", "cancel-group"], 8);
 
-function ask(world: World, { run: at, what }: Asked): void {
-  const run = world.runs[at % world.runs.length];
-  if (!run) return;
+function ask(world: World, run: RunRow, what: Wish): void {
   if (what === "drain") run.draining = true;
   else if (what === "cancel-group") world.cancelGroup(run, world.clock.between(0, 20));
   else {
@@ -84,12 +70,9 @@ test(
   "draining comes to a pause that loses nothing, and what was held or cancelled changes nothing about the end",
   () => {
     fc.assert(
-      fc.property(someWorld(someChaos, someFlow), someAsked, (setup, wishes) => {
+      fc.property(someWorld(someChaos, someFlow), someWishes, (setup, wishes) => {
         const world = new World({ ...setup, chaosMs: Math.min(setup.chaosMs, 200_000) });
-        for (const wish of wishes) {
-          world.runFor(wish.afterMs);
-          ask(world, wish);
-        }
+        askAll(world, wishes, (run, what) => ask(world, run, what));
         world.runFor(3_600_000);
         for (const run of world.runs) {
           const drained = run.draining && run.startedAt !== null;
@@ -114,26 +97,15 @@ test(
   timeoutMs,
 );
 
-const one = (dispatcher: RunConfigInput["dispatcher"], over: Partial<WorldSetup> = {}): World =>
-  new World({
-    seed: 7,
-    pools: counts(64),
-    chaos: calm,
-    chaosMs: 3_600_000,
-    wishes: "exact",
-    runs: [
-      {
-        config: buildConfig({
-          algorithm: { groupsPerStep: 4, groupSize: 4 },
-          dispatcher: { bounds: { init: 16, run: 16, evaluate: 16 }, ...dispatcher },
-          budget: { steps: 8 },
-        }),
-        taskSizes: [{ train: 20, evaluate: 10 }],
-        taskSandboxes: ["image"],
-      },
-    ],
-    ...over,
-  });
+const one = (dispatcher: RunConfigInput["dispatcher"], over: Partial<WorldSetup> = {}): WorldSetup =>
+  oneRun(
+    {
+      algorithm: { groupsPerStep: 4, groupSize: 4 },
+      dispatcher: { bounds: { init: 16, run: 16, evaluate: 16 }, ...dispatcher },
+      budget: { steps: 8 },
+    },
+    over,
+  );
 
 const onlyRun = (world: World) => {
   const [run] = world.runs;
@@ -143,9 +115,7 @@ const onlyRun = (world: World) => {
 
 describe("groups ahead of their update", () => {
   test.each([1, 2, 4])("staleness %i: every step is updated, some from older versions, none from too old ones", (S) => {
-    const world = one({ name: "async", maxStaleness: S });
-    world.runToEnd();
-    checkEnd(world);
+    const world = playedToEnd(one({ name: "async", maxStaleness: S }));
     const run = onlyRun(world);
     expect(run.endReason).toBe("all 8 steps are done");
     const ages = run.steps.map(({ staleness }) => staleness);
@@ -156,7 +126,7 @@ describe("groups ahead of their update", () => {
 
   test("is faster than one step after the other, and staleness 0 is just that", () => {
     const makespan = (dispatcher: RunConfigInput["dispatcher"]) => {
-      const world = one({ ...dispatcher, bounds: { init: 48, run: 48, evaluate: 48 } });
+      const world = new World(one({ ...dispatcher, bounds: { init: 48, run: 48, evaluate: 48 } }));
       world.runToEnd();
       return world.clock.now;
     };
@@ -168,9 +138,9 @@ describe("groups ahead of their update", () => {
   test("a group that grew too old is drawn again, the same instance in its place", () => {
     const hang = { ...calm, lostWorker: 0.3, failure: 0.2 };
     const runs = [1, 2, 3].map((seed) => {
-      const world = one({ name: "async", maxStaleness: 1, stageTimeoutMs: { run: 100_000 } }, { chaos: hang, seed });
-      world.runToEnd();
-      checkEnd(world);
+      const world = playedToEnd(
+        one({ name: "async", maxStaleness: 1, stageTimeoutMs: { run: 100_000 } }, { chaos: hang, seed }),
+      );
       return onlyRun(world);
     });
     const stale = runs.flatMap(({ groups }) => groups.filter(({ setAside }) => setAside === "stale"));
@@ -184,9 +154,7 @@ describe("groups ahead of their update", () => {
 
 describe("more than a step needs", () => {
   test("each group trains the first that were scored, each step the first groups", () => {
-    const world = one({ name: "pipeline", overSample: { groups: 2, rollouts: 2 } });
-    world.runToEnd();
-    checkEnd(world);
+    const world = playedToEnd(one({ name: "pipeline", overSample: { groups: 2, rollouts: 2 } }));
     const { groups, rollouts, endReason } = onlyRun(world);
     expect(endReason).toBe("all 8 steps are done");
     expect(groups).toHaveLength(8 * 6);
@@ -199,16 +167,12 @@ describe("more than a step needs", () => {
 
 describe("groups of equal rewards", () => {
   test("are left out", () => {
-    const world = one({ zeroVariance: { mode: "filter" } });
-    world.runToEnd();
-    checkEnd(world);
+    const world = playedToEnd(one({ zeroVariance: { mode: "filter" } }));
     expect(onlyRun(world).groups.some(({ setAside }) => setAside === "zero-variance")).toBe(true);
   });
 
   test("are replaced, at most so often in a step", () => {
-    const world = one({ zeroVariance: { mode: "replace", maxReplaced: 2 } });
-    world.runToEnd();
-    checkEnd(world);
+    const world = playedToEnd(one({ zeroVariance: { mode: "replace", maxReplaced: 2 } }));
     const { groups, steps } = onlyRun(world);
     expect(groups.some(({ replaces }) => replaces !== null)).toBe(true);
     for (const { stepId } of steps) {

@@ -3,11 +3,12 @@ import { strict as assert } from "node:assert";
 import type { Action } from "@rolldeck/contracts/plan";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildConfig, counts } from "../testing/build-snapshot.ts";
 import { checkEnd } from "../testing/check-end.ts";
 import { someChaos, someWorld } from "../testing/some-world.ts";
 import { calm } from "../testing/workers.ts";
 import { World, type WorldSetup } from "../testing/world.ts";
+import type { RunRow } from "../testing/world-rows.ts";
+import { askAll, oneRun, playedToEnd, someAsked } from "../testing/world-stories.ts";
 
 /** These take seconds alone, more on a busy machine. */
 const timeoutMs = 240_000;
@@ -17,9 +18,7 @@ test(
   () => {
     fc.assert(
       fc.property(someWorld(fc.constant(calm)), (setup) => {
-        const world = new World(setup);
-        world.runToEnd();
-        checkEnd(world);
+        const world = playedToEnd(setup);
         for (const run of world.runs) {
           const { kind, budget, evaluation } = run.config;
           const nothing = kind === "evaluate" && evaluation.samples === 0;
@@ -44,30 +43,17 @@ test(
   "whatever breaks, every run ends, every rollout settles once and every lease comes back",
   () => {
     fc.assert(
-      fc.property(someWorld(someChaos), (setup) => {
-        const world = new World(setup);
-        world.runToEnd();
-        checkEnd(world);
-      }),
+      fc.property(someWorld(someChaos), (setup) => void playedToEnd(setup)),
       { numRuns: 80 },
     );
   },
   timeoutMs,
 );
 
-type Asked = { readonly afterMs: number; readonly run: number; readonly what: "pause" | "resume" | "lose-backend" };
-const someAsked: fc.Arbitrary<Asked[]> = fc.array(
-  fc.record({
-    afterMs: fc.integer({ min: 0, max: 60_000 }),
-    run: fc.nat({ max: 2 }),
-    what: fc.constantFrom("pause" as const, "resume" as const, "lose-backend" as const),
-  }),
-  { maxLength: 12 },
-);
+type Wish = "pause" | "resume" | "lose-backend";
+const someWishes = someAsked<Wish>(["pause", "resume", "lose-backend"], 12);
 
-function ask(world: World, { run: at, what }: Asked): void {
-  const run = world.runs[at % world.runs.length];
-  if (!run) return;
+function ask(world: World, run: RunRow, what: Wish): void {
   if (what === "lose-backend") world.loseBackend(run, world.clock.between(1_000, 40_000));
   else if (what === "pause") world.ask(run, "pausing");
   else if (run.status === "pausing") world.ask(run, "running");
@@ -78,12 +64,9 @@ test(
   "pauses and lost backends at any moment change nothing about the end",
   () => {
     fc.assert(
-      fc.property(someWorld(someChaos), someAsked, (setup, wishes) => {
+      fc.property(someWorld(someChaos), someWishes, (setup, wishes) => {
         const world = new World({ ...setup, chaosMs: Math.min(setup.chaosMs, 200_000) });
-        for (const wish of wishes) {
-          world.runFor(wish.afterMs);
-          ask(world, wish);
-        }
+        askAll(world, wishes, (run, what) => ask(world, run, what));
         world.runFor(600_000);
         assert.ok(
           world.runs.every(({ status }) => status !== "pausing"),
@@ -103,12 +86,9 @@ test(
   "stop reaches `stopped` at once from every state",
   () => {
     fc.assert(
-      fc.property(someWorld(someChaos), someAsked, fc.nat({ max: 120_000 }), (setup, wishes, stopMs) => {
+      fc.property(someWorld(someChaos), someWishes, fc.nat({ max: 120_000 }), (setup, wishes, stopMs) => {
         const world = new World(setup);
-        for (const wish of wishes.slice(0, 3)) {
-          world.runFor(wish.afterMs);
-          ask(world, wish);
-        }
+        askAll(world, wishes.slice(0, 3), (run, what) => ask(world, run, what));
         world.runFor(stopMs);
         const asked = world.runs.filter((run) => world.ask(run, run.status === "queued" ? "stopped" : "stopping"));
         const at = world.clock.now;
@@ -128,26 +108,16 @@ test(
 );
 
 describe("one full run", () => {
-  const setup = (over: Partial<WorldSetup> = {}): WorldSetup => ({
-    seed: 7,
-    pools: counts(64),
-    chaos: calm,
-    chaosMs: 3_600_000,
-    wishes: "exact",
-    runs: [
+  const setup = (over: Partial<WorldSetup> = {}): WorldSetup =>
+    oneRun(
       {
-        config: buildConfig({
-          algorithm: { groupsPerStep: 8, groupSize: 4 },
-          dispatcher: { bounds: { init: 8, run: 32, evaluate: 8 }, stageTimeoutMs: { run: 120_000 } },
-          evaluation: { samples: 10, every: 2 },
-          budget: { steps: 4 },
-        }),
-        taskSizes: [{ train: 20, evaluate: 10 }],
-        taskSandboxes: ["image"],
+        algorithm: { groupsPerStep: 8, groupSize: 4 },
+        dispatcher: { bounds: { init: 8, run: 32, evaluate: 8 }, stageTimeoutMs: { run: 120_000 } },
+        evaluation: { samples: 10, every: 2 },
+        budget: { steps: 4 },
       },
-    ],
-    ...over,
-  });
+      over,
+    );
 
   test("takes its steps and evaluations in order", () => {
     const world = new World(setup());

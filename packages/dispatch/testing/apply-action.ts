@@ -1,6 +1,7 @@
 /**
  * Applies one action as the database does, and refuses loudly what the database would refuse quietly: in this world nothing
- * moves between the snapshot and the plan, so a refused action is the planner's fault.
+ * moves between the snapshot and the plan, so a refused action is the planner's fault. It shares nothing with the simulator's
+ * ApplyToRows on purpose: two readings of what the database does find what one of them gets wrong, and that one is to be fast.
  */
 import { strict as assert } from "node:assert";
 import { leaseMs } from "@rolldeck/contracts/jobs";

@@ -3,8 +3,10 @@ import { strict as assert } from "node:assert";
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { Action, NewGroup } from "@rolldeck/contracts/plan";
 import { drawGroups } from "../src/draw-groups.ts";
+import { isOpen } from "../src/facts.ts";
 import { isScored } from "../src/rollout-state.ts";
 import { type ApplyContext, stepNamed } from "./apply-context.ts";
+import { buildRollout } from "./build-snapshot.ts";
 import { settle } from "./settle.ts";
 import type { RolloutRow, RunRow, StepRow } from "./world-rows.ts";
 
@@ -23,7 +25,7 @@ export function createStep(context: ApplyContext, action: Of<"create-step">): vo
   const { purpose, step, source } = action;
   assert.ok(!run.draining, "a draining run starts no step");
   assert.ok(!twin(run, purpose, step), `${purpose} step ${step} is there already`);
-  const open = run.steps.filter(({ state }) => state === "gathering" || state === "updating");
+  const open = run.steps.filter(isOpen);
   const overlaps = run.config.dispatcher.name === "async" && run.config.dispatcher.maxStaleness > 0;
   assert.ok(action.source === "driven" || overlaps || open.length === 0, "a planned step starts alone");
   assert.ok(action.source === "driven" || open.every((other) => other.purpose !== purpose), "one of each purpose");
@@ -157,31 +159,12 @@ function leaveGroups({ run, now }: ApplyContext, step: StepRow, leave: NonNullab
 const newRollout = (
   stepId: string,
   groupId: string,
-  own: Pick<RolloutRow, "taskSet" | "sample" | "purpose" | "readyAt">,
-): RolloutRow => ({
-  ...own,
-  rolloutId: `${groupId}-${own.sample}`,
-  stepId,
-  groupId,
-  attempt: 1,
-  stage: "init",
-  state: "waiting",
-  claim: 0,
-  deliveries: 0,
-  leaseUntil: null,
-  notBefore: null,
-  stageStartedAt: null,
-  ending: null,
-  reason: null,
-  outcome: null,
-  reward: null,
-  infrastructureFailures: 0,
-  evaluateFailures: 0,
-  firstVersion: null,
-  settledAt: null,
-  held: false,
-  leases: [],
-  alive: false,
-  runEnding: null,
-  settledTimes: 0,
-});
+  { purpose, ...own }: Pick<RolloutRow, "taskSet" | "sample" | "purpose" | "readyAt">,
+): RolloutRow => {
+  const { holds: _none, ...row } = buildRollout({ ...own, stepId, groupId, rolloutId: `${groupId}-${own.sample}` });
+  return {
+    ...row,
+    ...{ purpose, firstVersion: null, settledAt: null, held: false },
+    ...{ leases: [], alive: false, runEnding: null, settledTimes: 0 },
+  };
+};

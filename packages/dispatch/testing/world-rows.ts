@@ -11,6 +11,7 @@ import type {
 } from "@rolldeck/contracts/plan";
 import { resources } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { isOpen } from "../src/facts.ts";
 import { counts } from "./build-snapshot.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -96,9 +97,7 @@ const renewedMs = 10_000;
 const minuteMs = 60_000;
 
 export function snapshotOf(run: RunRow, now: number): RunSnapshot {
-  const open = new Set(
-    run.steps.filter(({ state }) => state === "gathering" || state === "updating").map((s) => s.stepId),
-  );
+  const open = new Set(run.steps.filter(isOpen).map(({ stepId }) => stepId));
   const lease = (alive: boolean, until: number | null): number | null => (alive ? now + renewedMs : until);
   return {
     now,
@@ -140,7 +139,6 @@ export function snapshotOf(run: RunRow, now: number): RunSnapshot {
 
 /** Open ones, and eight ended ones of each purpose. */
 function newestSteps(steps: readonly StepRow[]): StepRow[] {
-  const isOpen = ({ state }: StepRow): boolean => state === "gathering" || state === "updating";
   const ended = (purpose: string) => steps.filter((step) => step.purpose === purpose && !isOpen(step)).slice(-8);
   return [...steps.filter(isOpen), ...ended("train"), ...ended("evaluate")];
 }

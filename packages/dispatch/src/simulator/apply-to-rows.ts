@@ -1,8 +1,13 @@
-/** Applies the planner's actions as the database does: by compare-and-set. What the rows no longer allow is refused in silence. */
+/**
+ * Applies the planner's actions as the database does: by compare-and-set. What the rows no longer allow is refused in silence.
+ * The little world of the planner's tests (testing/apply-action) applies them in a way of its own, to check the planner by more
+ * than what this one believes.
+ */
 import type { Action } from "@rolldeck/contracts/plan";
+import { isOpen } from "../facts.ts";
 import { isScored } from "../rollout-state.ts";
 import type { EventQueue } from "./event-queue.ts";
-import { type GroupRow, isOpen, type RolloutRow, type StepRow } from "./rollout-row.ts";
+import type { GroupRow, RolloutRow, StepRow } from "./rollout-row.ts";
 import { endlessLease, type RunRows } from "./run-rows.ts";
 
 export interface Deliveries {

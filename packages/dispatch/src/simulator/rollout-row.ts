@@ -44,8 +44,6 @@ export interface NewGroupRow {
   readonly replaces: string | null;
 }
 
-export const isOpen = ({ state }: StepSnapshot): boolean => state === "gathering" || state === "updating";
-
 export const keyOf = ({ group, sample, attempt }: RolloutRow): RolloutKey => ({
   instance: group.instance,
   visit: group.visit,

@@ -14,7 +14,8 @@ import {
   type RunSnapshot,
   resources,
 } from "@rolldeck/contracts/plan";
-import { type GroupRow, isOpen, type NewGroupRow, type RolloutRow, type StepRow } from "./rollout-row.ts";
+import { isOpen } from "../facts.ts";
+import type { GroupRow, NewGroupRow, RolloutRow, StepRow } from "./rollout-row.ts";
 import type { SimulatedSpan } from "./simulation.ts";
 import type { SimulationInput } from "./simulation-input.ts";
 import type { Tally } from "./tally.ts";

@@ -5,6 +5,7 @@
 
 import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
 import type { Action, Plan } from "@rolldeck/contracts/plan";
+import { gradingReserve } from "../lease-budget.ts";
 import { plan } from "../plan.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { RunRows } from "./run-rows.ts";
@@ -74,7 +75,10 @@ export class SimulatedReconciler {
     });
   }
 
-  /** What the lines of the stages wait for now. */
+  /**
+   * What the lines of the stages wait for now, as settings that could be changed: `explain` tells people why one rollout waits, and
+   * of a bound not which of two slots it is.
+   */
   #nameWaits(): void {
     for (const stage of stages) this.#rows.tally.waitsFor(this.#queue.now, stage, this.#causeOf(stage));
   }
@@ -91,8 +95,8 @@ export class SimulatedReconciler {
     }
     if (held.initSlot >= Math.min(pools.initSlot, bounds.init)) return "init-slot";
     // Agents are not let into the last sandboxes: those are for grading.
-    const roomForGrading = Math.min(bounds.evaluate, pools.sandbox / 2);
-    if (needsSandbox && held.sandbox >= pools.sandbox - roomForGrading) return "sandbox";
+    const reserved = gradingReserve(pools.sandbox, bounds);
+    if (needsSandbox && held.sandbox >= pools.sandbox - reserved) return "sandbox";
     // What is prepared waits for the run stage, and init waits for that in its turn.
     return "run-slot";
   }
