@@ -220,7 +220,11 @@ export const suites: readonly Suite[] = [
   { name: "real", all: false, run: () => endToEnd(8 * minute, "e2e/real") },
   { name: "compose", all: false, run: () => endToEnd(2 * minute, "e2e/containers/compose") },
   { name: "swe", all: true, run: () => endToEnd(10 * minute, "e2e/swe") },
-  { name: "kills", all: true, run: () => endToEnd(6 * minute, "e2e/chaos/kill-worker", "e2e/chaos/kill-gpu-worker") },
+  {
+    name: "kills",
+    all: true,
+    run: () => endToEnd(9 * minute, "e2e/chaos/kill-worker", "e2e/chaos/kill-gpu-worker", "e2e/chaos/kill-async"),
+  },
   { name: "sandboxes", all: true, run: () => vitest(inDocker, 10 * minute, sometimes) },
   { name: "images", all: true, run: () => endToEnd(10 * minute, "e2e/containers/images") },
 ];

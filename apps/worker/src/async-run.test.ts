@@ -54,7 +54,7 @@ const Told = /get\(k="(\d)\.(\d)\.(\d)"/;
 
 describe.each([1, 2])("staleness %i", (maxStaleness) => {
   test("steps train whole batches while the next ones are sampled, none from versions too old", async () => {
-    rig = await startRig({ policy: patientPolicy(maxStaleness), delayMs: 5, futureMs: 100 });
+    rig = await startRig({ policy: patientPolicy(maxStaleness), delayMs: 5, updateMs: () => 300 });
     const { launch, untilStatus, value, database } = rig;
     const runId = await launch(
       smokeConfig({

@@ -29,6 +29,9 @@ export interface SceneOptions {
   readonly prompts?: readonly number[];
   /** Default: the worker of the echo tasks. */
   readonly workerScript?: string;
+  /** Default: the instant completion server. Its first line is JSON with "url" and "apiKey". */
+  readonly serverScript?: string;
+  readonly serverEnv?: Readonly<Record<string, string>>;
   /** More of the worker's environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stops: (() => Promise<unknown>)[];
@@ -45,7 +48,8 @@ export async function startScene(folder: string, options: SceneOptions): Promise
   await migrate(postgres.url);
   const pool = createPool(postgres.url, { max: 2, applicationName: "bench-agent" });
   stops.push(() => pool.end());
-  const server = await startNamed("e2e/bench/agent/instant-server.ts", {}, (line) => line.startsWith("{"), options);
+  const script = options.serverScript ?? "e2e/bench/agent/instant-server.ts";
+  const server = await startNamed(script, options.serverEnv ?? {}, (line) => line.startsWith("{"), options);
   const { url, apiKey } = z.object({ url: z.string(), apiKey: z.string() }).parse(JSON.parse(server.said));
   const workerPort = await freePort();
   const env = {

@@ -21,6 +21,8 @@ export interface TimedRollout {
   readonly exitCode: number;
 }
 export type TimedRollouts = (rolloutId: string) => Promise<TimedRollout>;
+/** Spends a stage's time. */
+export type Waits = (stage: Stage, ms: number, signal: AbortSignal) => Promise<void>;
 
 const Command = z.tuple([z.literal("wait"), z.enum(stages)]);
 const nothing = { head: new Uint8Array(), gapBytes: 0, tail: new Uint8Array(), bytes: 0 };
@@ -31,11 +33,14 @@ export class TimedRuntime implements SandboxRuntime {
   readonly isolation = "none: it only waits";
   readonly limits = [];
   readonly #rollouts: TimedRollouts;
+  readonly #waits: Waits;
   readonly #open = new Map<string, SandboxSpec>();
   readonly #createdAtMs = new Map<string, number>();
 
-  constructor(rollouts: TimedRollouts) {
+  /** @param waits default: the time passes here */
+  constructor(rollouts: TimedRollouts, waits: Waits = (_stage, ms, signal) => waited(ms, signal)) {
     this.#rollouts = rollouts;
+    this.#waits = waits;
   }
 
   ailment = async (): Promise<null> => null;
@@ -82,7 +87,7 @@ export class TimedRuntime implements SandboxRuntime {
       exec: async ({ command }, signal) => {
         const [, stage] = Command.parse(command);
         const { stageMs, exitCode } = await this.#rollouts(labels.rollout ?? "");
-        await waited(stageMs[stage], signal);
+        await this.#waits(stage, stageMs[stage], signal);
         return ended(stageMs[stage], exitCode);
       },
       spawn: () => noFiles("/"),
@@ -105,7 +110,7 @@ const ended = (durationMs: number, exitCode: number): ExecResult => ({
   durationMs,
 });
 
-function waited(ms: number, signal: AbortSignal): Promise<void> {
+export function waited(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const timer = setTimeout(done, ms);

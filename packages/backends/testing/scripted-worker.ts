@@ -20,6 +20,10 @@ export interface ScriptedWorkerOptions {
   readonly delayMs?: number;
   /** Futures say `try_again` for this long. Default 0. */
   readonly futureMs?: number;
+  /** From an update's first training request to its optimizer step's result, milliseconds, asked at the step. Default: no time. */
+  readonly updateMs?: () => number;
+  /** Hears when such an update begins and when its time is over. */
+  readonly onUpdate?: (underWay: boolean) => void;
   /** How long a training request waits for the one before it. Default 5000. */
   readonly gapMs?: number;
   readonly apiKey?: string;

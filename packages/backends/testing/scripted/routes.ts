@@ -83,12 +83,13 @@ const table: Readonly<Record<string, Route>> = {
     return { sampling_session_id: state.store.newSamplingSession({ modelId: null, version: checkpoint?.step ?? 0 }) };
   },
   "POST /api/v1/asample": async (input) => ({ request_id: await submitSample(input) }),
-  "POST /api/v1/retrieve_future": ({ state, body }) => {
+  "POST /api/v1/retrieve_future": async ({ state, body }) => {
     const { request_id: id } = parseBody(z.object({ request_id: z.string() }), body);
     const result = state.store.futures.get(id);
     if (!result) throw new GoneRefusal();
-    const ready = (state.futureReadyAt.get(id) ?? 0) <= performance.now();
-    return ready ? result : { type: "try_again", queue_state: "active" };
+    const readyAt = state.futureReadyAt.get(id) ?? 0;
+    await state.updates.hold(readyAt);
+    return readyAt <= performance.now() ? result : { type: "try_again", queue_state: "active" };
   },
   "POST /ext/v1/sample": (input) => sample(input),
   "POST /ext/v1/zero_grad": ({ state, body, fence }) => {
@@ -125,7 +126,7 @@ class GoneRefusal extends Refusal {
 async function train({ state, body, fence }: RouteInput, name: TrainingRequest): Promise<unknown> {
   const submitted = await state.store.submit(name, body, fence);
   const id = String(submitted.request_id);
-  if (!state.futureReadyAt.has(id)) state.futureReadyAt.set(id, performance.now() + state.futureMs);
+  if (!state.futureReadyAt.has(id)) state.futureReadyAt.set(id, state.updates.readyAt(name) + state.futureMs);
   return submitted;
 }
 

@@ -2,12 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { ScriptedModels } from "./models.ts";
 import { keyChainPolicy, type Policy } from "./sampling.ts";
+import { UpdateTime } from "./update-time.ts";
 
 export interface ScriptedState {
   readonly store: ScriptedModels;
   readonly policy: Policy;
   readonly delayMs: number;
   readonly futureMs: number;
+  readonly updates: UpdateTime;
   /** By request id, on this process's monotonic clock. */
   readonly futureReadyAt: Map<string, number>;
   readonly sessions: Set<string>;
@@ -26,6 +28,8 @@ export function newState(options: {
   readonly policy?: Policy;
   readonly delayMs?: number;
   readonly futureMs?: number;
+  readonly updateMs?: () => number;
+  readonly onUpdate?: (underWay: boolean) => void;
   readonly gapMs?: number;
 }): ScriptedState {
   return {
@@ -33,6 +37,7 @@ export function newState(options: {
     policy: options.policy ?? keyChainPolicy(),
     delayMs: options.delayMs ?? 0,
     futureMs: options.futureMs ?? 0,
+    updates: new UpdateTime(options),
     futureReadyAt: new Map(),
     sessions: new Set(),
     bootId: randomUUID(),
