@@ -68,11 +68,12 @@ describe.each([1, 2])("staleness %i", (maxStaleness) => {
     expect(await untilStatus(runId, "completed", "failed")).toBe("completed");
     expect(await checkAsync(database.pool, runId)).toEqual([]);
 
-    const whileTraining = `select count(*)::int from stage_spans p join rollouts r on r.id = p.rollout_id
-      join steps own on own.id = r.step_id join steps u on u.run_id = p.run_id and u.step < own.step
-      where p.run_id = $1 and p.stage = 'init' and p.started_at between u.update_started_at and u.ended_at`;
-    expect(await value(whileTraining, [runId])).toBeGreaterThan(0);
-    expect(await value(trainedOver("count(distinct t.policy_version) > 1"), [runId])).toBeGreaterThan(0);
+    expect(await value(beside("p.stage = 'init' and p.started_at < u.ended_at"), [runId])).toBeGreaterThan(0);
+    const sampledMeanwhile = "p.stage = 'run' and p.started_at < u.ended_at and p.ended_at > u.update_started_at";
+    expect(await value(beside(sampledMeanwhile), [runId])).toBeGreaterThan(0);
+    expect(await value(spanning, [runId])).toBeGreaterThan(0);
+    // With room for one more update the ones that span the one before it are trained too.
+    if (maxStaleness > 1) expect(await value(`${spanning} where is_trained`, [runId])).toBeGreaterThan(0);
     expect(await versionsToldByTurns(rig, runId)).toBeGreaterThan(steps);
 
     // Too old, so set aside; the same instance again in its place, and that one trained.
@@ -82,11 +83,16 @@ describe.each([1, 2])("staleness %i", (maxStaleness) => {
   });
 });
 
-/** How many trained rollouts are of a kind. */
-const trainedOver = (kind: string): string =>
-  `select count(*)::int from (
-     select r.id from rollouts r join groups g on g.id = r.group_id join transitions t on t.rollout_id = r.id and t.attempt = r.attempt
-      where r.run_id = $1 and g.set_aside is null group by r.id having ${kind}) x`;
+/** Stages beside the update of a step before their own. */
+const beside = (how: string): string =>
+  `select count(*)::int from stage_spans p join rollouts r on r.id = p.rollout_id join steps own on own.id = r.step_id
+     join steps u on u.run_id = p.run_id and u.step < own.step where p.run_id = $1 and ${how}`;
+
+/** Rollouts whose turns are of several versions. */
+const spanning = `select count(*)::int from (
+  select bool_and(g.set_aside is null) as is_trained from rollouts r join groups g on g.id = r.group_id
+    join transitions t on t.rollout_id = r.id and t.attempt = r.attempt
+   where r.run_id = $1 group by r.id having count(distinct t.policy_version) > 1) x`;
 
 /** Every turn's version is the one that the server sampled with. @returns how many turns told it */
 async function versionsToldByTurns({ database }: Rig, runId: string): Promise<number> {
