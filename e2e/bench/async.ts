@@ -8,7 +8,8 @@
  * last update. `maxStalenessS`: versions that a trained group's oldest turn lay behind the learner, at most. `colocatedSpeedup2`: the same
  * where nothing is sampled during an update. `stalenessHistogram`: trained groups by staleness with S = 2. Medians over seeds; the greatest
  * staleness and the sum of the histograms.
- * Flags: --steps 10, --seeds 1, --only 1,2,4,colocated, --ideal (adds the same of an engine that costs nothing, simulated)
+ * Flags: --steps 10, --seeds 1, --only 1,2,4,colocated, --ideal (adds the same of an engine that costs nothing, simulated), --part 1 (of
+ * groups, slots and sandboxes only every n-th: a look on a busy machine; stragglers weigh more there)
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,6 +42,11 @@ const Flags = z.object({
   seeds: parts.pipe(z.array(z.string().transform(Number).pipe(z.int().min(0)))).default([1]),
   only: parts.pipe(z.array(z.enum(kinds))).default([...kinds]),
   ideal: z.boolean().default(false),
+  part: z
+    .string()
+    .transform(Number)
+    .pipe(z.literal([1, 2, 4, 8, 16]))
+    .default(1),
 });
 type Flags = z.infer<typeof Flags>;
 
@@ -52,7 +58,7 @@ interface Measured {
 
 export async function run(args: string[], progress: Progress): Promise<object> {
   const text = { type: "string" } as const;
-  const options = { steps: text, seeds: text, only: text, ideal: { type: "boolean" } } as const;
+  const options = { steps: text, seeds: text, only: text, part: text, ideal: { type: "boolean" } } as const;
   const flags = Flags.parse(parseArgs({ args, options }).values);
   const folder = await mkdtemp(path.join(tmpdir(), "rolldeck-async-"));
   // The account that runs Postgres must be able to enter it.
@@ -95,16 +101,17 @@ async function startPlace(
     env: { ROLLDECK_BENCH_TASKS: names.join(","), ROLLDECK_BENCH_SAMPLING: sampling },
     ...of,
   });
-  const { pools } = workloadOf(taskName("paper", flags.seeds[0] ?? 1));
+  const { pools } = partOf(flags.seeds[0] ?? 1, flags.part);
   await setPoolSizes(scene.pool, Object.fromEntries(resources.map((resource) => [resource, pools[resource]])));
   return { scene, order: (order) => fetch(`${sampling}/order`, { method: "POST", body: JSON.stringify(order) }) };
 }
 
-async function measureSeed(scene: Scene, order: Order, { steps, only }: Flags, seed: number): Promise<Measured> {
+async function measureSeed(scene: Scene, order: Order, flags: Flags, seed: number): Promise<Measured> {
+  const { steps, only } = flags;
   const live = async (dispatcher: string, maxStaleness: number, trainer: Parameters<Order>[0]): Promise<Played> => {
     await order(trainer);
     scene.progress(`seed ${seed}: ${dispatcher}, staleness ${maxStaleness}, ${JSON.stringify(trainer)}`);
-    const played = await play(scene.pool, configOf({ seed, dispatcher, maxStaleness, steps }), limitMs);
+    const played = await play(scene.pool, configOf(flags, { seed, dispatcher, maxStaleness }), limitMs);
     scene.progress(
       `took ${(totalMs(played) / 1000).toFixed(2)} s; staleness ${JSON.stringify(played.staleness)}; ${told(played)}`,
     );
@@ -130,22 +137,38 @@ function told({ steps }: Played): string {
   return `updates ${steps.map(({ updateStartedAt, endedAt }) => `${seconds(updateStartedAt)}–${seconds(endedAt)}`).join(" ")}`;
 }
 
-function configOf(of: {
-  readonly seed: number;
-  readonly dispatcher: string;
-  readonly maxStaleness: number;
-  readonly steps: number;
-}): RunConfigInput {
-  const task = taskName("paper", of.seed);
-  const { dispatcher, maxStaleness, steps } = of;
-  return runConfigOf(workloadOf(task), { task, dispatcher, steps, change: { dispatcher: { maxStaleness } } });
+function configOf(
+  { steps, part }: Flags,
+  of: { readonly seed: number; readonly dispatcher: string; readonly maxStaleness: number },
+): RunConfigInput {
+  const { seed, dispatcher, maxStaleness } = of;
+  const change = { dispatcher: { maxStaleness } };
+  return runConfigOf(partOf(seed, part), { task: taskName("paper", seed), dispatcher, steps, change });
+}
+
+function partOf(seed: number, part: number): Workload {
+  const whole = workloadOf(taskName("paper", seed));
+  const { bounds, pools, groups } = whole;
+  return {
+    ...whole,
+    groups: groups / part,
+    bounds: { init: bounds.init / part, run: bounds.run / part, evaluate: bounds.evaluate / part },
+    pools: {
+      sandbox: pools.sandbox / part,
+      initSlot: pools.initSlot / part,
+      runSlot: pools.runSlot / part,
+      gradeSlot: pools.gradeSlot / part,
+      gpu: pools.gpu,
+    },
+  };
 }
 
 /** The same configurations in virtual time, on an engine that costs nothing. */
-function ideal({ steps, only }: Flags, seed: number): Measured {
-  const workload = workloadOf(taskName("paper", seed));
+function ideal(flags: Flags, seed: number): Measured {
+  const { steps, only, part } = flags;
+  const workload = partOf(seed, part);
   const simulated = (dispatcher: string, maxStaleness: number, trainer: { msPerStep: number; colocated?: boolean }) =>
-    simulate({ ...simulationOf(workload, configOf({ seed, dispatcher, maxStaleness, steps })), trainer });
+    simulate({ ...simulationOf(workload, configOf(flags, { seed, dispatcher, maxStaleness })), trainer });
   const free = simulated("pipeline", 0, { msPerStep: 0 });
   const msPerStep = (trainerShare * free.makespanMs) / steps;
   const syncMs = simulated("pipeline", 0, { msPerStep }).makespanMs;
@@ -165,7 +188,8 @@ const simulationOf = (workload: Workload, config: RunConfigInput) => ({
   config: RunConfig.parse(config),
   pools: workload.pools,
   work: workload.work,
-  taskSizes: [{ train: workload.groups, evaluate: null }],
+  // As many as its task has, whatever part is played.
+  taskSizes: [{ train: workloadOf(taskName("paper", 1)).groups, evaluate: null }],
   // Every timed rollout has one.
   taskSandboxes: ["image" as const],
 });
