@@ -7,6 +7,7 @@ export default defineConfig({
       "packages/**/*.test.ts",
       "apps/{api,worker,cli,sandbox-server}/**/*.test.ts",
       "apps/web/**/*.test.{ts,tsx}",
+      "e2e/runner/*.test.ts",
     ],
     // Those open sandboxes by the dozen, most of them in a Docker daemon: e2e/docker.vitest.config.ts runs them.
     exclude: ["**/node_modules/**", "**/.next/**", "**/*.{docker,sandbox}.test.ts"],

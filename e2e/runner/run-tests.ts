@@ -4,8 +4,9 @@
  */
 
 import { readAllowedSkips } from "./allowed-skips.ts";
-import { emptyResult, type SuiteResult } from "./suite-result.ts";
-import { suites } from "./suites.ts";
+import { failureLines } from "./failure-lines.ts";
+import { addFailure, couldNotRun, emptyResult, type SuiteResult } from "./suite-result.ts";
+import { suites, testPython } from "./suites.ts";
 import { installSystemPackages } from "./system-packages.ts";
 
 const flags = new Set(process.argv.slice(2).filter((flag) => flag.startsWith("--")));
@@ -22,10 +23,12 @@ const minutes = (): string => `${((Date.now() - started) / 60_000).toFixed(1)} m
 await installSystemPackages({ asked: flags.has("--install-system"), say: (line) => process.stdout.write(`${line}\n`) });
 
 const total: SuiteResult = emptyResult();
-for (const suite of suites) {
-  if (only.length > 0 ? !only.includes(suite.name) : suite.all && !flags.has("--all")) continue;
+const chosen = suites.filter(({ name, all }) => (only.length > 0 ? only.includes(name) : !all || flags.has("--all")));
+// Its packages are fetched while checks of the source compute. What goes wrong is told by the suites that need it.
+if (chosen.some(({ needsPython }) => needsPython)) void testPython().catch(() => undefined);
+for (const suite of chosen) {
   process.stdout.write(`\n== ${suite.name} (${minutes()})\n`);
-  const result = await suite.run();
+  const result = await suite.run().catch((error: unknown) => couldNotRun(suite.name, error));
   total.passed += result.passed;
   total.failed += result.failed;
   total.skipped.push(...result.skipped);
@@ -40,11 +43,10 @@ for (const skip of total.skipped) {
   const reason = allowed[skip.name];
   process.stdout.write(`skipped: ${skip.name}: ${skip.reason}${reason === undefined ? "" : ` (allowed: ${reason})`}\n`);
   if (process.env.CI === "true" && reason === undefined) {
-    total.failed += 1;
-    total.failures.push(`${skip.name}: skipped without a place in e2e/allowed-skips.json`);
+    addFailure(total, `${skip.name}: skipped without a place in e2e/allowed-skips.json`);
   }
 }
-for (const failure of total.failures) process.stdout.write(`failed: ${failure}\n`);
+for (const line of failureLines(total.failures)) process.stdout.write(`${line}\n`);
 process.stdout.write(
   `took ${minutes()}\n${total.passed} passed, ${total.failed} failed, ${total.skipped.length} skipped\n`,
 );
