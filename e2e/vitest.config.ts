@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { longFirst } from "./long-first.ts";
 
 // Whole-stack suites. Each file starts processes of its own on free ports and mostly waits for them, so two run at a time.
 export default defineConfig({
@@ -6,7 +7,10 @@ export default defineConfig({
     include: ["e2e/**/*.test.ts"],
     exclude: ["**/node_modules/**", "e2e/runner/**"],
     maxWorkers: 2,
-    testTimeout: 180_000,
+    // The one that computes beside one that waits.
+    sequence: { sequencer: longFirst(["replay", "commands", "kill"].map((name) => `e2e/real/${name}.test.ts`)) },
+    // Twice what the longest test takes while another file computes beside it.
+    testTimeout: 300_000,
     hookTimeout: 120_000,
     passWithNoTests: true,
   },
