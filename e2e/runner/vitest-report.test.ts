@@ -36,6 +36,10 @@ test("a failed test is told by file and full name, and with its message", () => 
   const [wrong] = failures.filter(({ name }) => name.startsWith("adds"));
   expect(wrong?.name).toBe("adds.test.ts: adding is wrong");
   expect(wrong?.message).toContain("the sum: expected 2 to be 3");
+  // Of the places it passed through only ours are told.
+  expect(wrong?.message.split("\n").filter((line) => line.startsWith("    at "))).toEqual([
+    expect.stringContaining("adds.test.ts:3"),
+  ]);
 });
 
 test("a file that could not run, or whose hook threw, is a failure and never nothing", () => {

@@ -25,6 +25,13 @@ export type VitestReport = z.infer<typeof VitestReport>;
 
 export const parseVitestReport = (text: string): VitestReport => VitestReport.parse(JSON.parse(text));
 
+/** Without the places in Vitest and Node that every failure passes through. */
+const ownLines = (messages: readonly string[]): string =>
+  messages
+    .flatMap((message) => message.split("\n"))
+    .filter((line) => !/^\s+at .*(\/node_modules\/|node:internal|<anonymous>)/.test(line))
+    .join("\n");
+
 /** @param root the folder that files are named from */
 export function resultOf(report: VitestReport, root: string): SuiteResult {
   const result = emptyResult();
@@ -36,7 +43,7 @@ export function resultOf(report: VitestReport, root: string): SuiteResult {
     for (const test of file.assertionResults) {
       const name = `${where}: ${test.fullName}`;
       if (test.status === "passed") result.passed += 1;
-      else if (test.status === "failed") addFailure(result, name, test.failureMessages?.join("\n"));
+      else if (test.status === "failed") addFailure(result, name, ownLines(test.failureMessages ?? []));
       else result.skipped.push({ name, reason: test.status });
     }
   }
