@@ -77,6 +77,15 @@ class EngineCounters:
     task_seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class EngineLoad:
+    """Sequences in a batch, sequences that find no free row, and the fullest batch's share of its cache rows, 0 to 1."""
+
+    running: int
+    waiting: int
+    cache_use: float
+
+
 class Engine:
     """@param prefix_bytes: memory for cached prefixes."""
 
@@ -136,6 +145,15 @@ class Engine:
     @property
     def cache_bytes(self) -> int:
         return sum(batch.cache.bytes for batch in list(self._batches.values()))
+
+    def load(self) -> EngineLoad:
+        """What sampling bears now. Any thread: its numbers may be a step apart."""
+        batches = list(self._batches.values())
+        return EngineLoad(
+            running=sum(len(batch.rows) for batch in batches),
+            waiting=sum(batch.without_row for batch in batches),
+            cache_use=max((len(batch.rows) / self._limits.rows for batch in batches), default=0.0),
+        )
 
     def _post(self, call: Callable[[], None]) -> None:
         if self._stopping:

@@ -27,6 +27,7 @@ class ExtRoutes:
 
     def add_to(self, router: Router) -> None:
         router.add("GET", "/ext/v1/info", self.info)
+        router.add("GET", "/ext/v1/load", self.load)
         router.add("GET", "/ext/v1/metrics", self.metrics)
         router.add("GET", "/ext/v1/events", self.events)
         router.add("GET", "/ext/v1/models/{id}", self.model)
@@ -58,6 +59,11 @@ class ExtRoutes:
                 "instant_engine": self._s.settings.instant_engine,
             }
         )
+
+    async def load(self, _: Request) -> Response:
+        """What the engine bears, for whoever decides how much is asked of it."""
+        load = self._s.engine.load()
+        return json_response({"running": load.running, "waiting": load.waiting, "cache_use": round(load.cache_use, 4)})
 
     async def metrics(self, _: Request) -> Response:
         return Response(body=render_metrics(self._s).encode(), content_type="text/plain; version=0.0.4")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from worker_process import datum, encoded, sample_body
+from worker_process import WorkerProcess, datum, encoded, sample_body
 
 TEXT = [256, *b"find a", 259, 257, *b'[get(k="a")]', 259]
 
@@ -122,3 +124,31 @@ def test_encoded_chunks_are_joined(client):
     split = {"chunks": [*encoded(TEXT[:4])["chunks"], *encoded(TEXT[4:9])["chunks"]]}
     answers = [client.post("/ext/v1/sample", b).json["sequences"] for b in (body, {**body, "prompt": split})]
     assert_same(answers[0], answers[1])
+
+
+def test_the_load_tells_what_runs_and_what_finds_no_row(tmp_path, model_root):
+    with WorkerProcess(tmp_path, model_root, "--max-rows", "4") as process, process.client() as client:
+        idle = {"running": 0, "waiting": 0, "cache_use": 0.0}
+        session = client.model().serve()["sampling_session_id"]
+        seq_ids = itertools.count()
+
+        def load() -> dict:
+            return client.send("GET", "/ext/v1/load").json
+
+        def seen(samples: int, **wanted: float) -> dict:
+            """The first reading like that under so many samples, which are asked for again should they end unseen."""
+            while True:
+                while load() != idle:
+                    pass
+                body = {**sample_body(TEXT[:9], session, max_tokens=110), "num_samples": samples}
+                asked = client.api("asample", {**body, "seq_id": next(seq_ids)}).json["request_id"]
+                readings = (load() for _ in range(200))
+                found = next((reading for reading in readings if wanted.items() <= reading.items()), None)
+                client.post("/ext/v1/cancel", {"request_id": asked})
+                if found is not None:
+                    return found
+
+        assert load() == idle
+        assert seen(1000, running=4)["waiting"] > 0
+        # Twins of a prompt that is being read have a row as soon as it is.
+        assert seen(2, running=2) == {"running": 2, "waiting": 0, "cache_use": 0.5}
