@@ -13,6 +13,7 @@ import {
   triesUnit,
 } from "@rolldeck/db/gpu-workers";
 import { z } from "zod";
+import { EngineLoads } from "./engine-loads.ts";
 import { reportModelServer } from "./report-model-server.ts";
 import { whyAway } from "./why-away.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -33,9 +34,11 @@ type Known = Awaited<ReturnType<typeof readGpuWorker>>;
 export class GpuWorkerWatch {
   readonly #context: WorkerContext;
   readonly #misses = new Map<string, Misses>();
+  readonly #loads: EngineLoads;
 
   constructor(context: WorkerContext) {
     this.#context = context;
+    this.#loads = new EngineLoads(context);
   }
 
   /** One look at each. */
@@ -67,7 +70,9 @@ export class GpuWorkerWatch {
       await reportModelServer(this.#context, backend, info);
     } catch (error) {
       await this.#reportAway(backend, error);
+      return;
     }
+    await this.#loads.report(backend);
   }
 
   async #reportAway(backend: RunConfig["backend"], error: unknown): Promise<void> {

@@ -24,6 +24,10 @@ export interface Backend {
   /** None: it samples only. */
   readonly losses: readonly string[];
   readonly limits: readonly SettingLimit[];
+  /** Its server tells what its engine bears, so that `dispatcher.adaptive` has something to go by. */
+  readonly load: boolean;
+  /** Updates and sampling have devices of their own. Where not, what samples during an update takes its time from the update. */
+  readonly overlap: boolean;
 }
 
 /** Why this config can't run on this backend; empty = it can. */

@@ -71,6 +71,14 @@ test("each wire has its dialects, an address or a name, and no weights of ours",
   expect(paths(refusedSettings(backends["vllm-generate"], generate))).toEqual(["agent.dialect"]);
 });
 
+test("adaptive concurrency is refused exactly where no engine tells what it bears", () => {
+  for (const [name, backend] of Object.entries(backends)) {
+    const asked = config({ kind: "evaluate", dispatcher: { adaptive: true } });
+    expect(paths(refusedSettings(backend, asked)).includes("dispatcher.adaptive"), name).toBe(!backend.load);
+    expect(paths(refusedSettings(backend, config({ kind: "evaluate" })))).not.toContain("dispatcher.adaptive");
+  }
+});
+
 test("every limit names a field that a run config has", () => {
   const known = config();
   for (const backend of Object.values(backends)) {

@@ -9,12 +9,16 @@ export const backends = {
     wire: { kind: "tinker", dialect: "rolldeck" },
     losses: dialects.rolldeck.losses.filter((loss) => loss !== "cross_entropy"),
     limits: gpuWorkerLimits,
+    load: true,
+    overlap: false,
   },
   tinker: {
     description: "A server that speaks the Tinker protocol: SkyRL's, or the hosted service.",
     wire: { kind: "tinker", dialect: "hosted" },
     losses: dialects.skyrl.losses.filter((loss) => loss !== "cross_entropy"),
     limits: tinkerLimits,
+    load: false,
+    overlap: true,
   },
   "openai-completions": {
     description:
@@ -22,18 +26,24 @@ export const backends = {
     wire: { kind: "sampling", endpoint: "openai-completions" },
     losses: [],
     limits: tokenWireLimits,
+    load: true,
+    overlap: true,
   },
   "vllm-generate": {
     description: "vLLM's token generate endpoint. Evaluation, and training by an outside trainer.",
     wire: { kind: "sampling", endpoint: "vllm-generate" },
     losses: [],
     limits: tokenWireLimits,
+    load: true,
+    overlap: true,
   },
   "openai-chat": {
     description: "/v1/chat/completions of any server, hosted ones too: tokens stay hidden, so evaluation only.",
     wire: { kind: "sampling", endpoint: "openai-chat" },
     losses: [],
     limits: chatLimits,
+    load: false,
+    overlap: true,
   },
 } satisfies Record<string, Backend>;
 export type BackendName = keyof typeof backends;

@@ -5,6 +5,13 @@ import type { SettingLimit } from "./capabilities.ts";
 /** Neither an address nor a name in the operator's list. */
 const isNowhere = ({ backend }: RunConfig): boolean => backend.endpoint === null && backend.server === null;
 
+const noLoad: SettingLimit = {
+  path: "dispatcher.adaptive",
+  reason:
+    "this server does not tell how full its engine is: choose false, and a dispatcher.bounds.run that it can bear",
+  refuses: ({ dispatcher }) => dispatcher.adaptive,
+};
+
 export const gpuWorkerLimits: readonly SettingLimit[] = [
   {
     path: "agent.sampling.temperature",
@@ -51,6 +58,7 @@ export const tinkerLimits: readonly SettingLimit[] = [
     reason: "their trainers compute log-probabilities at temperature 1: sample at 1",
     refuses: ({ kind, agent }) => kind === "train" && agent.sampling.temperature !== 1,
   },
+  noLoad,
 ];
 
 /** Nothing behind these ever changes weights. */
@@ -111,4 +119,5 @@ export const chatLimits: readonly SettingLimit[] = [
     reason: "this server decides by its own settings whether its model thinks: choose null",
     refuses: ({ model }) => model.thinking !== null,
   },
+  noLoad,
 ];

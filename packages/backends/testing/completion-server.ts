@@ -25,6 +25,8 @@ export interface CompletionServerOptions {
   readonly keys?: readonly string[];
   /** What GET /v1/models answers; default a list of one. */
   readonly models?: () => CompletionAnswer;
+  /** What GET /metrics answers, in Prometheus' text, by the requests under way; default: there is none. */
+  readonly metrics?: (waiting: number) => string;
 }
 export interface CompletionServer {
   readonly url: string;
@@ -51,6 +53,8 @@ export async function startCompletionServer(options: CompletionServerOptions): P
     const path = new URL(request.url ?? "/", "http://server").pathname;
     if (!authorised(request, options.keys)) return refuse(response, 401, "invalid api key");
     if (path === "/v1/models") return answerModels(response, options.models);
+    if (path === "/metrics" && options.metrics !== undefined)
+      return send(response, 200, { "content-type": "text/plain; version=0.0.4" }, options.metrics(stats.waiting));
     const kind = completionPath(path);
     if (kind === undefined) return refuse(response, 404, `no route ${path}`);
     stats.requests++;

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { WorkerLoad } from "@rolldeck/contracts/wire/tinker";
 import { type Failure, Failures } from "./scripted/failures.ts";
 import { Refusal } from "./scripted/refusal.ts";
 import { routes } from "./scripted/routes.ts";
@@ -26,6 +27,8 @@ export interface ScriptedWorkerOptions {
   readonly onUpdate?: (underWay: boolean) => void;
   /** How long a training request waits for the one before it. Default 5000. */
   readonly gapMs?: number;
+  /** What its engine bears under so many samples in flight. Default: it works on all of them, and its cache stays empty. */
+  readonly load?: (samples: number) => WorkerLoad;
   readonly apiKey?: string;
   readonly port?: number;
 }

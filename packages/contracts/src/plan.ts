@@ -4,6 +4,7 @@
  */
 import type { Ending } from "./endings.ts";
 import type { RolloutOutcome, RolloutState, RunStatus, Stage, StepState } from "./lifecycle.ts";
+import type { EngineReading } from "./ports/backend.ts";
 import type { Split } from "./ports/task.ts";
 import type { RunConfig } from "./run-config.ts";
 
@@ -81,15 +82,13 @@ export interface GroupSnapshot {
   readonly held: boolean;
 }
 
-/** What an engine bears now. */
-export interface EngineLoad {
+/**
+ * What an engine bears. `waiting` is the fewer of its last two readings: a request that came in a moment ago waits in every engine,
+ * and is no queue.
+ */
+export interface EngineLoad extends EngineReading {
   /** When it was read. */
   readonly at: number;
-  /** Used share of the key-value cache, 0–1. */
-  readonly cacheUse: number;
-  /** Requests it works on, and those that wait inside it. */
-  readonly running: number;
-  readonly waiting: number;
 }
 
 export interface RunLimit {

@@ -63,6 +63,9 @@ export async function reportGpuWorker(pool: pg.Pool, report: GpuWorkerReport): P
   return { changed: rows[0]?.changed ?? false };
 }
 
+/** Several processes may read one engine: their readings are kept no closer together than this. */
+const loadEveryMs = 1_500;
+
 /** What an engine bears, as it is kept; the type is the planner's. */
 export const EngineLoad = z.object({
   at: z.number(),
@@ -71,11 +74,11 @@ export const EngineLoad = z.object({
   waiting: z.int().min(0),
 }) satisfies z.ZodType<PlannerEngineLoad>;
 
-/** Keeps the newest reading; an older one that comes late changes nothing. Wakes nobody: plans read it as they come. */
+/** Keeps the newest reading; one that is older, or hardly newer, changes nothing. Wakes nobody: plans read it as they come. */
 export async function reportEngineLoad(pool: pg.Pool, name: string, load: PlannerEngineLoad): Promise<void> {
   await pool.query(
-    `update gpu_workers set load = $2 where name = $1 and coalesce((load ->> 'at')::float8, 0) <= $3::float8`,
-    [name, JSON.stringify(EngineLoad.parse(load)), load.at],
+    `update gpu_workers set load = $2 where name = $1 and coalesce((load ->> 'at')::float8, 0) <= $3::float8 - $4`,
+    [name, JSON.stringify(EngineLoad.parse(load)), load.at, loadEveryMs],
   );
 }
 

@@ -80,6 +80,8 @@ function fixedNames(): Omit<Catalogue, "models" | "chatTemplates" | "mcpServers"
       description: backend.description,
       losses: [...backend.losses],
       unsupported: backend.limits.map(({ path, reason }) => ({ path, reason })),
+      load: backend.load,
+      overlap: backend.overlap,
     })),
     presets: Object.entries(presets).map(([name, { title, summary, config }]) => ({ name, title, summary, config })),
     configSchema,

@@ -15,12 +15,6 @@ export function dispatcherIssues({ dispatcher }: Pick<RunConfig, "dispatcher">):
       message: "workers open a sandbox anew for every rollout: no environment is kept for the next one yet",
       fix: "use pipeline with a sandbox pool of that many; fixed-pool can be simulated",
     });
-  if (dispatcher.adaptive)
-    issues.push({
-      path: "dispatcher.adaptive",
-      message: "no engine tells this server yet how full it is",
-      fix: "set it to false and choose dispatcher.bounds.run",
-    });
   return issues;
 }
 

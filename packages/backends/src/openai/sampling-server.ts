@@ -15,6 +15,7 @@ import { ChatSampler } from "./chat-sampler.ts";
 import type { ChatText } from "./chat-text.ts";
 import { type Endpoint, versionedUrl } from "./endpoint.ts";
 import { type EndpointTarget, endpointCalls, endpointSecrets, endpointTargets } from "./endpoint-target.ts";
+import { EngineMetrics } from "./engine-metrics.ts";
 import { PromptCounts } from "./prompt-counts.ts";
 import { readRefusal } from "./read-refusal.ts";
 import { TokenSampler, unreachable } from "./token-sampler.ts";
@@ -42,6 +43,7 @@ export function connectSamplingServer(options: SamplingServerOptions): StepBacke
   const looks = endpointCalls(endpoint, probes);
   const secrets = endpointSecrets(endpoint);
   const counts = new PromptCounts();
+  const metrics = wire === null ? null : new EngineMetrics(endpoint, () => performance.now());
   const chat = wire === null ? new ChatCalls({ endpoint, calls, secrets }) : null;
   const sampler = (model: string, policyVersion: number, onWait?: (wait: Wait) => void): Sampler => {
     const shared = { model: endpoint.model ?? model, policyVersion, ...(onWait ? { onWait } : {}) };
@@ -65,11 +67,16 @@ export function connectSamplingServer(options: SamplingServerOptions): StepBacke
   return {
     info: (signal) =>
       seen !== null && performance.now() - seen.atMs < seenMs ? Promise.resolve(seen.info) : lookNow(signal),
+    ...(metrics === null ? {} : { load: (signal) => metrics.read(signal) }),
     createModel: ({ baseModel }) => Promise.resolve(servedModel(baseModel)),
     adoptModel: ({ modelId }) => servedModel(modelId),
     sampler: ({ samplingSessionId, policyVersion, onWait }) => sampler(samplingSessionId, policyVersion ?? 0, onWait),
     close: async () => {
-      await Promise.all([chat?.close(), ...[...targets, ...probes].map(({ server }) => server.close())]);
+      await Promise.all([
+        chat?.close(),
+        metrics?.close(),
+        ...[...targets, ...probes].map(({ server }) => server.close()),
+      ]);
     },
   };
 }

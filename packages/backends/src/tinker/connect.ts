@@ -1,7 +1,7 @@
 /** A step backend behind a Tinker server: ours, SkyRL's or the hosted service. */
 import { randomInt } from "node:crypto";
-import type { BackendInfo, StepBackend } from "@rolldeck/contracts/ports/backend";
-import { WorkerInfo } from "@rolldeck/contracts/wire/tinker";
+import type { BackendInfo, EngineReading, StepBackend } from "@rolldeck/contracts/ports/backend";
+import { WorkerInfo, WorkerLoad } from "@rolldeck/contracts/wire/tinker";
 import { z } from "zod";
 import { dialects, type TinkerDialect, type TinkerDialectName } from "./dialects.ts";
 import { awaitFuture } from "./future.ts";
@@ -41,6 +41,7 @@ export function connectTinker(options: TinkerOptions): StepBackend {
   let seqId = randomInt(2 ** 30);
   return {
     info: (signal) => (dialect.extensions ? workerInfo(http, signal) : serverInfo(http, options.url, dialect, signal)),
+    ...(dialect.extensions ? { load: (signal) => workerLoad(http, signal) } : {}),
     createModel: async ({ baseModel, seed, fence, signal }) => {
       const shared = { signal, outageMs: trainingOutageMs };
       const headers = fenceHeaders(dialect, fence);
@@ -100,6 +101,12 @@ async function workerInfo(http: TinkerHttp, signal: AbortSignal | undefined): Pr
     })),
     losses: info.losses,
   };
+}
+
+async function workerLoad(http: TinkerHttp, signal: AbortSignal | undefined): Promise<EngineReading> {
+  const json = await http.json({ method: "GET", path: "/ext/v1/load", signal, outageMs: 0, probe: true });
+  const { running, waiting, cache_use: cacheUse } = parseReply(WorkerLoad, json, "load");
+  return { running, waiting, cacheUse };
 }
 
 /** Servers without boot ids are taken to live as long as their address. */

@@ -108,6 +108,7 @@ const table: Readonly<Record<string, Route>> = {
     losses: ["cross_entropy", "importance_sampling", "ppo"],
     reduction: "sum",
   }),
+  "GET /ext/v1/load": ({ state }) => state.load(state.counters.waiting),
   "GET /ext/v1/events": ({ state, response }) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(`data: ${JSON.stringify({ phase: "idle", models: state.store.models.size })}\n\n`);

@@ -1,5 +1,6 @@
 /** What one scripted worker knows while it lives. */
 import { randomUUID } from "node:crypto";
+import type { WorkerLoad } from "@rolldeck/contracts/wire/tinker";
 import { ScriptedModels } from "./models.ts";
 import { keyChainPolicy, type Policy } from "./sampling.ts";
 import { UpdateTime } from "./update-time.ts";
@@ -10,6 +11,7 @@ export interface ScriptedState {
   readonly delayMs: number;
   readonly futureMs: number;
   readonly updates: UpdateTime;
+  readonly load: (samples: number) => WorkerLoad;
   /** By request id, on this process's monotonic clock. */
   readonly futureReadyAt: Map<string, number>;
   readonly sessions: Set<string>;
@@ -31,6 +33,7 @@ export function newState(options: {
   readonly updateMs?: () => number;
   readonly onUpdate?: (underWay: boolean) => void;
   readonly gapMs?: number;
+  readonly load?: (samples: number) => WorkerLoad;
 }): ScriptedState {
   return {
     store: new ScriptedModels(options.gapMs ?? 5000),
@@ -38,6 +41,7 @@ export function newState(options: {
     delayMs: options.delayMs ?? 0,
     futureMs: options.futureMs ?? 0,
     updates: new UpdateTime(options),
+    load: options.load ?? ((running) => ({ running, waiting: 0, cache_use: 0 })),
     futureReadyAt: new Map(),
     sessions: new Set(),
     bootId: randomUUID(),

@@ -22,6 +22,10 @@ export const Catalogue = z.object({
       description: z.string(),
       losses: z.array(z.string()),
       unsupported: z.array(z.object({ path: z.string(), reason: z.string() })),
+      /** Its server tells what its engine bears: requests that run and wait, and how full its cache is. */
+      load: z.boolean(),
+      /** Updates and sampling have devices of their own. */
+      overlap: z.boolean(),
     }),
   ),
   models: z.array(z.object({ name: z.string(), description: z.string() })),

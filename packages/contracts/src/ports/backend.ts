@@ -12,6 +12,16 @@ export interface BackendInfo {
   readonly losses: readonly string[];
 }
 
+/** What an engine bears at the moment it is asked. */
+export interface EngineReading {
+  /** Requests it works on. */
+  readonly running: number;
+  /** Requests that wait inside it for room. */
+  readonly waiting: number;
+  /** Used share of the key-value cache, 0–1; of several replicas the fullest one's. */
+  readonly cacheUse: number;
+}
+
 /** One training row, already shifted: `inputs` = sequence[:-1], every other array aligned to sequence[1:]. */
 export interface TrainingDatum {
   readonly inputs: readonly number[];
@@ -74,6 +84,8 @@ export interface TrainableModel {
 
 export interface StepBackend {
   info(signal?: AbortSignal): Promise<BackendInfo>;
+  /** What the engine that samples bears now; null where the server does not tell. Absent: its kind never does. */
+  load?(signal?: AbortSignal): Promise<EngineReading | null>;
   /** Opens a session and a model. `fence` rises with every adoption: an older holder gets 409 from then on. */
   createModel(options: {
     readonly baseModel: string;

@@ -74,6 +74,13 @@ export const WorkerInfo = z.object({
   reduction: z.literal("sum"),
 });
 export type WorkerInfo = z.infer<typeof WorkerInfo>;
+/** GET /ext/v1/load */
+export const WorkerLoad = z.object({
+  running: z.int().min(0),
+  waiting: z.int().min(0),
+  cache_use: z.number().min(0).max(1),
+});
+export type WorkerLoad = z.infer<typeof WorkerLoad>;
 /** GET /ext/v1/models/{id} */
 export const WorkerModel = z.object({
   model_id: z.string(),

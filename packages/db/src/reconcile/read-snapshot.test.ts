@@ -97,7 +97,10 @@ test("the newest reading of the engine that samples is told, while it is there",
   const load = { at: 2_000, cacheUse: 0.5, running: 8, waiting: 1 };
   await reportEngineLoad(database.pool, supervisedGpuWorker, load);
   await reportEngineLoad(database.pool, supervisedGpuWorker, { ...load, at: 1_000, waiting: 9 });
+  await reportEngineLoad(database.pool, supervisedGpuWorker, { ...load, at: 3_499, waiting: 9 });
   expect((await look(runId)).engine).toEqual(load);
+  await reportEngineLoad(database.pool, supervisedGpuWorker, { ...load, at: 3_500 });
+  expect((await look(runId)).engine?.at).toBe(3_500);
   await database.pool.query("update gpu_workers set state = 'lost'");
   expect((await look(runId)).engine).toBeNull();
 });
