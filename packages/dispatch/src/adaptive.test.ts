@@ -18,6 +18,7 @@ const adapt = (engine: Partial<EngineLoad>, over: Partial<AdaptiveInput> = {}) =
     current: { limit: 40, since: now - holdMs },
     engine: reading(engine),
     inRun: 40,
+    inRunThen: 40,
     ...over,
   });
 
@@ -32,7 +33,20 @@ describe("adaptRunLimit", () => {
     ["trims a tenth when requests queue inside the engine", { cacheUse: 0.2, waiting: 1 }, {}, 36],
     ["never below one", { waiting: 9 }, { current: { limit: 1, since: 0 }, inRun: 1 }, null],
     ["begins to trim at what runs, not at a bound far above it", { waiting: 3 }, { current: null, inRun: 50 }, 45],
-    ["does not grow what is not used", { cacheUse: 0.1 }, { inRun: 20 }, null],
+    ["does not grow what is not used", { cacheUse: 0.1 }, { inRun: 20, inRunThen: 20 }, null],
+    [
+      "does not take an engine that idled between two steps for a roomy one",
+      { cacheUse: 0, running: 0 },
+      { inRunThen: 3 },
+      null,
+    ],
+    ["grows by what ran at the reading, not by what has begun since", { cacheUse: 0.7 }, { inRunThen: 36 }, 43],
+    [
+      "trims from what crowded it, of which few may be left",
+      { waiting: 8, running: 30 },
+      { inRun: 2, inRunThen: 2 },
+      34,
+    ],
     ["lets a trim tell before the next", { waiting: 3 }, { inRun: 41 }, null],
     ["not twice within the hold", { cacheUse: 0.1 }, { current: { limit: 40, since: now - holdMs + 1 } }, null],
     ["not on a reading from before the change", { at: now - holdMs, cacheUse: 0.1 }, {}, null],
@@ -57,7 +71,7 @@ describe("adaptRunLimit", () => {
         running: inRun,
         waiting: wants > 1 ? Math.ceil(inRun - input.capacity) : 0,
       };
-      const change = adaptRunLimit({ now: at, bound: input.bound, current, engine, inRun });
+      const change = adaptRunLimit({ now: at, bound: input.bound, current, engine, inRun, inRunThen: inRun });
       if (change !== null) current = { limit: change.to, since: at };
       limits.push(current?.limit ?? input.bound);
     }

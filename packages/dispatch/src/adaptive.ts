@@ -2,7 +2,7 @@
  * How many rollouts may run at once, from what the engine bears: more while its cache is roomy and nothing queues inside it, fewer
  * when it is crowded. Invariants: no change within `holdMs` of the last one, nor on a reading older than it; it grows only to
  * where the cache is expected to stay clear of the trimming mark, so that it does not swing between the two; never below one
- * nor above the bound.
+ * nor above the bound. A reading speaks of its own moment: what ran then counts, not what has begun or ended since.
  */
 import type { EngineLoad, RunLimit } from "@rolldeck/contracts/plan";
 
@@ -27,6 +27,8 @@ export interface AdaptiveInput {
   readonly engine: EngineLoad | null;
   /** Rollouts in the run stage. */
   readonly inRun: number;
+  /** Of them, those that were in it already when the engine was read. */
+  readonly inRunThen: number;
 }
 
 /** @returns the new limit with its reason, or null: hold */
@@ -39,12 +41,14 @@ export function adaptRunLimit(input: AdaptiveInput): { readonly to: number; read
 
 const limitOf = ({ current, bound }: AdaptiveInput): number => Math.min(current?.limit ?? bound, bound);
 
-function trim(input: AdaptiveInput, { waiting, cacheUse }: EngineLoad) {
+function trim(input: AdaptiveInput, { running, waiting, cacheUse }: EngineLoad) {
   if (waiting === 0 && cacheUse <= crowdedCacheUse) return null;
   const limit = limitOf(input);
   // More run than may: the last trim has not told yet.
   if (input.inRun > limit) return null;
-  const to = Math.max(1, Math.floor(Math.min(limit, Math.max(input.inRun, 1)) * trimTo));
+  // At the end of a step few run any more of those that crowded it.
+  const ran = Math.max(input.inRun, running + waiting, 1);
+  const to = Math.max(1, Math.floor(Math.min(limit, ran) * trimTo));
   if (to >= limit) return null;
   const cause = waiting > 0 ? `${waiting} requests wait inside the engine` : `its cache is ${percent(cacheUse)} full`;
   return { to, reason: `fewer at once: ${cause}` };
@@ -52,8 +56,8 @@ function trim(input: AdaptiveInput, { waiting, cacheUse }: EngineLoad) {
 
 function grow(input: AdaptiveInput, { waiting, cacheUse }: EngineLoad) {
   const limit = limitOf(input);
-  if (waiting > 0 || cacheUse >= roomyCacheUse || input.inRun < limit * usedShare) return null;
-  const bearable = cacheUse > 0 ? Math.floor((input.inRun * targetCacheUse) / cacheUse) : Number.POSITIVE_INFINITY;
+  if (waiting > 0 || cacheUse >= roomyCacheUse || input.inRunThen < limit * usedShare) return null;
+  const bearable = cacheUse > 0 ? Math.floor((input.inRunThen * targetCacheUse) / cacheUse) : Number.POSITIVE_INFINITY;
   const to = Math.min(Math.ceil(limit * growBy), bearable, input.bound);
   return to > limit ? { to, reason: `more at once: the engine's cache is ${percent(cacheUse)} full` } : null;
 }

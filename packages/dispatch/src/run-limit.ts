@@ -14,8 +14,16 @@ export function runLimit({ snapshot, unsettled }: Facts): Action[] {
   if (!config.dispatcher.adaptive) {
     return from === null ? [] : [{ do: "set-run-limit", from, to: null, reason: "the run's bounds alone count again" }];
   }
-  const inRun = unsettled.filter((rollout) => rollout.stage === "run" && isInFlight(rollout)).length;
-  const change = adaptRunLimit({ now, bound: config.dispatcher.bounds.run, current, engine, inRun });
+  const inRun = unsettled.filter((rollout) => rollout.stage === "run" && isInFlight(rollout));
+  const then = inRun.filter(({ stageStartedAt }) => (stageStartedAt ?? now) <= (engine?.at ?? 0));
+  const change = adaptRunLimit({
+    now,
+    bound: config.dispatcher.bounds.run,
+    current,
+    engine,
+    inRun: inRun.length,
+    inRunThen: then.length,
+  });
   return change === null ? [] : [{ do: "set-run-limit", from, ...change }];
 }
 
