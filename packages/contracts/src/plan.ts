@@ -94,6 +94,8 @@ export interface EngineLoad extends EngineReading {
 export interface RunLimit {
   readonly limit: number;
   readonly since: number;
+  /** For people; absent or null: it was not kept. */
+  readonly reason?: string | null;
 }
 
 export interface StepSnapshot {

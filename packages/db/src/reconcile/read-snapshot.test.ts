@@ -42,7 +42,7 @@ test("the number of rollouts that may run moves from what the planner saw", asyn
   ]);
   expect(both.map(({ applied }) => applied).sort()).toEqual([0, 1]);
   const snapshot = await look(runId);
-  expect(snapshot.runLimit?.limit).toBe(8);
+  expect(snapshot.runLimit).toMatchObject({ limit: 8, reason: "tests" });
   expect(snapshot.runLimit?.since).toBeLessThanOrEqual(snapshot.now);
   await act(database.pool, runId, [move(8, null)]);
   expect((await look(runId)).runLimit).toBeNull();

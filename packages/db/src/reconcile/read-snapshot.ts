@@ -49,7 +49,7 @@ select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.m
   e.boot_id as backend_boot_id, e.load as engine,
   r.groups_drawn, r.dispatch, r.draining,
   case when r.run_limit is not null then
-    json_build_object('limit', r.run_limit, 'since', ${ms("r.run_limit_since")}) end as run_limit,
+    json_build_object('limit', r.run_limit, 'since', ${ms("r.run_limit_since")}, 'reason', r.run_limit_reason) end as run_limit,
   case when ((r.config -> 'dispatcher') || coalesce(r.dispatch, '{}')) ->> 'startsPerSecond' is null then '{}' else array(
     (select ${ms("s.started_at")} from stage_spans s
       where s.run_id = r.id and s.stage = 'init' and s.started_at > now() - interval '1 minute'
@@ -112,7 +112,7 @@ const RunRow = z.object({
   groups_drawn: z.int(),
   dispatch: DispatcherChange.nullable(),
   draining: z.boolean(),
-  run_limit: z.object({ limit: z.int(), since: z.number() }).nullable(),
+  run_limit: z.object({ limit: z.int(), since: z.number(), reason: z.string().nullable() }).nullable(),
   recent_starts: z.array(z.number()),
   held: z.partialRecord(z.enum(resources), z.int()),
   steps: z.array(

@@ -12,7 +12,10 @@ happened as materialized (
     jsonb_build_object('type', 'run-limit-changed', 'from', $2::int, 'to', $3::int, 'reason', $4::text) as body
   from run
 ),
-${eventLog({ wakes: "true", set: "run_limit = $3::int, run_limit_since = now()" })}
+${eventLog({
+  wakes: "true",
+  set: `run_limit = $3::int, run_limit_since = now(), run_limit_reason = case when $3::int is not null then $4::text end`,
+})}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;
 
 /** @returns false when the limit was not `from` any more */
