@@ -8,7 +8,7 @@ import type { EngineLoad, RunLimit } from "@rolldeck/contracts/plan";
 
 export const holdMs = 30_000;
 /** A reading older than this says nothing of now. */
-const freshMs = 15_000;
+export const freshMs = 15_000;
 const roomyCacheUse = 0.75;
 const crowdedCacheUse = 0.92;
 /** Growth stops where the cache is expected to be this full: well below the trimming mark. */

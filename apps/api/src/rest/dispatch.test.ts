@@ -107,11 +107,22 @@ describe("a dispatcher", () => {
       { change: { startsPerSecond: null } },
     ]);
   });
+  it("follows the engine's load only where there is one that tells it", async () => {
+    const { runId } = await start();
+    const { dispatcher } = await done(DispatcherReply, `/runs/${runId}/dispatcher`, { adaptive: true });
+    expect(dispatcher.adaptive).toBe(true);
+    const backend = { name: "openai-chat", endpoint: "http://127.0.0.1:1" };
+    const chat = await startPlannedRun(api.database.pool, { config: { kind: "evaluate", backend } });
+    expect(await refusal(post(`/runs/${chat.runId}/dispatcher`, { adaptive: true }))).toEqual({
+      status: 400,
+      detail: expect.stringMatching(/^adaptive: this server does not tell how full its engine is/),
+    });
+    await done(DispatcherReply, `/runs/${chat.runId}/dispatcher`, { adaptive: false });
+  });
   it("is not changed to what launch would refuse, nor of a run that is over", async () => {
     const { runId } = await start();
     for (const [change, words] of [
       [{ bounds: { run: 0 } }, /^bounds\.run/],
-      [{ adaptive: true, weight: 2 }, /^adaptive: no engine tells/],
       [{ name: "batch" }, /^name: unknown key/],
     ] as const)
       expect(await refusal(post(`/runs/${runId}/dispatcher`, change))).toMatchObject({

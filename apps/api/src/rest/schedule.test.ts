@@ -2,6 +2,8 @@
 
 import { Rolldeck } from "@rolldeck/client/rolldeck";
 import { Schedule } from "@rolldeck/contracts/api/schedule";
+import { reportEngineLoad, supervisedGpuWorker } from "@rolldeck/db/gpu-workers";
+import { setRunLimit } from "@rolldeck/db/runs/set-run-limit";
 import { seedRun } from "@rolldeck/db/testing/seed-run";
 import { seedSchedule } from "@rolldeck/db/testing/seed-schedule";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -98,6 +100,19 @@ describe("the schedule of a step", () => {
 });
 
 describe("waiting now", () => {
+  it("says what the engine bears and how many may run, with the reason", async () => {
+    const { pool } = api.database;
+    expect((await sdk.readWaiting(runId)).engine).toMatchObject({ tells: true, load: null, limit: 12, bound: 12 });
+    await pool.query("insert into gpu_workers (name, state, boot_id) values ($1, 'ready', 'b')", [supervisedGpuWorker]);
+    const load = { running: 9, waiting: 2, cacheUse: 0.5 };
+    await reportEngineLoad(pool, supervisedGpuWorker, { ...load, at: Date.now() - 600_000 });
+    await pool.query(`update runs set dispatch = '{"adaptive": true}' where id = $1`, [runId]);
+    await setRunLimit(pool, runId, { from: null, to: 7, reason: "fewer at once" });
+    expect((await sdk.readWaiting(runId)).engine).toMatchObject({
+      load: { ...load, fresh: false },
+      ...{ adaptive: true, limit: 7, bound: 12, limitSince: expect.any(String), limitReason: "fewer at once" },
+    });
+  });
   it("counts who waits by stage, as many as the rows say, with a reason", async () => {
     const { waits } = await sdk.readWaiting(runId);
     const { rows } = await api.database.pool.query(

@@ -4,6 +4,7 @@ import { endedRunStatuses, type Stage } from "@rolldeck/contracts/lifecycle";
 import type { ResourceCounts, RunSnapshot } from "@rolldeck/contracts/plan";
 import { explain } from "@rolldeck/dispatch/explain";
 import type { OwnCause } from "@rolldeck/dispatch/wait-reason";
+import { engineNow } from "./engine-now.ts";
 import { poolFix } from "./pool-fix.ts";
 
 type Wait = WaitingNow["waits"][number];
@@ -33,7 +34,11 @@ export function waitingNow(snapshot: RunSnapshot, grants: ResourceCounts, pools:
       waits.set(key, { stage, cause: reason.waitsFor, count: 1, oldestAt, detail, fix });
     }
   }
-  return { runId: snapshot.runId, waits: [...waits.values()].sort((a, b) => b.count - a.count) };
+  return {
+    runId: snapshot.runId,
+    engine: engineNow(snapshot),
+    waits: [...waits.values()].sort((a, b) => b.count - a.count),
+  };
 }
 
 const nothing = () => null;

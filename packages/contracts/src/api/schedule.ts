@@ -195,12 +195,65 @@ const waitCauses = [
   ...(["grant", "sandbox", "init-slot", "run-slot", "grade-slot", "gpu"] as const),
 ] as const;
 export type WaitCause = (typeof waitCauses)[number];
+/** What the engine that samples bears, in the words of `engineNumbers`, and how many rollouts may sample from it at once. */
+export const EngineNow = z.object({
+  /** Its server tells what it bears, where it is asked. */
+  tells: z.boolean(),
+  /** The newest reading; null = there is none. */
+  load: z
+    .object({
+      readAt: z.string(),
+      /** Young enough for adaptive concurrency to go by. */
+      fresh: z.boolean(),
+      running: z.int(),
+      waiting: z.int(),
+      cacheUse: z.number(),
+    })
+    .nullable(),
+  /** Whether the engine's load moves the limit. */
+  adaptive: z.boolean(),
+  /** Rollouts that may run at once, and `bounds.run`, which it never exceeds. */
+  limit: z.int(),
+  bound: z.int(),
+  /** When and why the limit was set; null: the bound counts. */
+  limitSince: z.string().nullable(),
+  limitReason: z.string().nullable(),
+});
+export type EngineNow = z.infer<typeof EngineNow>;
+
+export const engineNumbers = {
+  running: {
+    label: "running",
+    unit: "requests",
+    definition: "Requests that the engine works on, of all runs that sample from it.",
+  },
+  waiting: {
+    label: "waiting",
+    unit: "requests",
+    definition:
+      "Requests that wait inside the engine for room: the fewer of its last two readings, as one that came in a moment ago waits in every engine.",
+  },
+  cacheUse: {
+    label: "cache in use",
+    unit: "% of the key-value cache",
+    definition:
+      "Share of the engine's key-value cache that is in use, of several replicas the fullest one's. Rolldeck's own model server counts rows: sequences in its batch, of those it takes at once.",
+  },
+  limit: {
+    label: "run limit",
+    unit: "rollouts",
+    definition:
+      "Rollouts of this run that may be in the run stage at once. With adaptive concurrency it moves below bounds.run by the engine's load, at most once in 30 s.",
+  },
+} as const satisfies Record<string, { label: string; unit: string; definition: string }>;
+
 /**
  * Why rollouts wait now, as the planner itself sees it. `fix`: what would let them on, a setting or a command; null where nothing is
  * wrong, or nobody can do anything.
  */
 export const WaitingNow = z.object({
   runId: z.string(),
+  engine: EngineNow,
   waits: z.array(
     z.object({
       stage: z.enum(stages),

@@ -11,6 +11,7 @@ import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Segmented } from "../../design/segmented.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
+import { EngineNow } from "./engine-now.tsx";
 import { Gantt } from "./gantt.tsx";
 import { PartControls } from "./part-controls.tsx";
 import { SimulatePanel } from "./simulate-panel.tsx";
@@ -92,6 +93,7 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           {schedule && schedule.rollouts.rolloutId.length > 0 && (
             <TimeBar time={schedule.time} rollouts={schedule.rollouts.rolloutId.length} />
           )}
+          {!ended && waiting.data && <EngineNow engine={waiting.data.engine} />}
           {!ended && waiting.data && schedule && schedule.step !== null && <WaitingNow waiting={waiting.data} />}
           {schedule && schedule.rollouts.rolloutId.length > 0 && width > 0 && (
             <Gantt run={run} schedule={schedule} width={width} />
