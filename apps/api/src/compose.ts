@@ -39,6 +39,7 @@ import { createSystemServices, createTokenServices } from "./services/system-ser
 import { createTokenizers } from "./services/tokenizers.ts";
 import type { Services } from "./services.ts";
 import { createShells } from "./shell/create-shells.ts";
+import { OverlapEstimates } from "./simulation/overlap-estimates.ts";
 import { Simulations } from "./simulation/simulations.ts";
 
 export interface Api {
@@ -206,6 +207,7 @@ function createServices(parts: {
       wake,
       catalogue: catalogue.forCheck,
       tasks: opened,
+      overlap: { estimates: new OverlapEstimates(), factsOf: simulatedFacts },
       facts: { hasJudge: settings.hasJudge, sandboxes: sandboxFacts(settings.sandboxes, existsSync) },
       waitForEvents: sockets.waitForEvents,
     }),

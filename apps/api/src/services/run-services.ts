@@ -23,6 +23,7 @@ import type { CheckCatalogue } from "./catalogue-issues.ts";
 import { checkConfig } from "./check-config.ts";
 import { evaluationReport } from "./evaluation-report.ts";
 import { withOtherRuns } from "./other-run-issues.ts";
+import { type OverlapSources, withOverlapWarning } from "./overlap-warning.ts";
 import { type ServerFacts, withOpenedTasks } from "./task-set-issues.ts";
 
 export interface RunServiceOptions {
@@ -32,6 +33,8 @@ export interface RunServiceOptions {
   readonly catalogue: () => Promise<CheckCatalogue>;
   readonly tasks: Pick<OpenedTasks, "of">;
   readonly facts: ServerFacts;
+  /** What a policy gains that samples during updates. */
+  readonly overlap: Omit<OverlapSources, "pool">;
   /** Resolves when the run has an event after `after`, or the time is over. */
   readonly waitForEvents: (runId: string, after: number, waitMs: number) => Promise<void>;
 }
@@ -45,7 +48,8 @@ export function createRunServices(options: RunServiceOptions): RunServices {
   return {
     list: (input) => listRuns(pool, input),
     get: ({ runId }) => readRun(pool, runId),
-    check: ({ config }) => checked(config),
+    // A launch asks nobody again, so only a check is worth the simulation.
+    check: async ({ config }) => withOverlapWarning(await checked(config), { ...options.overlap, pool }),
     async launch({ config }) {
       const check = await checked(config);
       if (!check.config)

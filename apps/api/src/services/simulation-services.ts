@@ -1,8 +1,6 @@
 /** Simulations of a run as it is dispatched now, over what was recorded of it. */
 import type { StartSimulation } from "@rolldeck/contracts/api/simulations";
 import { InputError, NotFoundError } from "@rolldeck/contracts/errors";
-import { type ResourceCounts, resources } from "@rolldeck/contracts/plan";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { readDispatched } from "@rolldeck/db/reads/read-dispatched";
 import { readDurations } from "@rolldeck/db/reads/read-durations";
 import { dispatcherNames } from "@rolldeck/dispatch/registry";
@@ -13,6 +11,7 @@ import { nearestName } from "../nearest-name.ts";
 import type { SimulationServices } from "../services.ts";
 import type { Simulations } from "../simulation/simulations.ts";
 import type { SimulationTask } from "../simulation/thread-message.ts";
+import { assumed, isColocated, sizesOf } from "./simulated-scene.ts";
 
 /** What a simulation needs to know of a task. */
 export interface SimulatedTaskFacts {
@@ -28,8 +27,6 @@ interface Options {
 /** A step with more rollouts than this is played half as often: it costs as much. */
 const largeStep = 1_024;
 const recordedRollouts = 4_096;
-/** Of stages that nobody has seen yet. */
-const assumed = { ms: { init: 5_000, run: 60_000, evaluate: 10_000 }, deviation: 0.5 };
 
 export function createSimulationServices(options: Options): SimulationServices {
   const { simulations } = options;
@@ -63,6 +60,7 @@ async function taskOf(
       gradedInPlace: facts.map(({ gradeInPlace }) => gradeInPlace),
       recorded: { durations, taskSets: config.taskSets.map(({ name }) => name) },
       assumed,
+      colocated: isColocated(config),
     },
     dispatchers: dispatchers ?? null,
     seeds: seeds ?? (rollouts > largeStep ? 2 : 4),
@@ -78,12 +76,4 @@ function refuseUnknown(asked: readonly string[]): void {
     return [{ path: `dispatchers[${at}]`, message: `there is no policy ${name}`, ...(near ? { fix: near } : {}) }];
   });
   if (issues.length > 0) throw new InputError(issues);
-}
-
-/** A pool that is not there is as large as the run's bounds ask for. */
-function sizesOf(pools: Readonly<Partial<ResourceCounts>>, { dispatcher }: RunConfig): ResourceCounts {
-  const { init, run, evaluate } = dispatcher.bounds;
-  const wanted = { sandbox: init + run + evaluate, initSlot: init, runSlot: run, gradeSlot: evaluate, gpu: 1 };
-  for (const resource of resources) wanted[resource] = pools[resource] ?? wanted[resource];
-  return wanted;
 }

@@ -1,13 +1,15 @@
-/** Main module of a thread that plays one simulation and ends: requests are answered meanwhile, and it can be stopped midway. */
+/** Main module of a thread that plays one simulation, or one comparison, and ends: requests are answered meanwhile, and it can be stopped midway. */
 import { parentPort, workerData } from "node:worker_threads";
+import { overlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
 import { playSimulation } from "./play-simulation.ts";
-import type { FromThread, SimulationTask } from "./thread-message.ts";
+import type { FromThread, ThreadTask } from "./thread-message.ts";
 
 const say = (message: FromThread): void => parentPort?.postMessage(message);
 // What this process's own thread was given by its parent: no input of anybody else.
-const task: SimulationTask = workerData;
+const task: ThreadTask = workerData;
 try {
-  say({ result: playSimulation(task, (played) => say({ played })) });
+  if ("overlap" in task) say({ overlap: overlapEstimate(task.overlap, task.seeds) });
+  else say({ result: playSimulation(task, (played) => say({ played })) });
 } catch (error) {
   say({ failed: error instanceof Error ? error.message : String(error) });
 }

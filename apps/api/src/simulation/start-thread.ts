@@ -2,11 +2,11 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import type { SimulationTask } from "./thread-message.ts";
+import type { ThreadTask } from "./thread-message.ts";
 
 const maxHeapMegabytes = 512;
 
-export function startThread(task: SimulationTask): Worker {
+export function startThread(task: ThreadTask): Worker {
   const here = import.meta.url;
   const options = { workerData: task, resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes }, execArgv: [] };
   if (!here.endsWith(".ts")) return new Worker(new URL("./simulation-thread.mjs", here), options);

@@ -1,5 +1,6 @@
 /** What goes into and comes out of the thread that simulates. */
 import { SimulationResult } from "@rolldeck/contracts/api/simulations";
+import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
 import type { RunScenario } from "@rolldeck/dispatch/simulator/run-scenario";
 import { z } from "zod";
 
@@ -11,9 +12,25 @@ export interface SimulationTask {
   readonly steps: number;
 }
 
+/** What `async` is worth against `pipeline`. */
+export interface OverlapTask {
+  readonly overlap: RunScenario;
+  readonly seeds: number;
+}
+export type ThreadTask = SimulationTask | OverlapTask;
+
+const Overlap = z.object({
+  basis: z.enum(["recorded", "assumed"]),
+  rollouts: z.int(),
+  asyncMs: z.number(),
+  pipelineMs: z.number(),
+  change: z.object({ mean: z.number(), low: z.number(), high: z.number() }),
+}) satisfies z.ZodType<OverlapEstimate>;
+
 export const FromThread = z.union([
   z.object({ played: z.int() }),
   z.object({ result: SimulationResult }),
+  z.object({ overlap: Overlap }),
   z.object({ failed: z.string() }),
 ]);
 export type FromThread = z.infer<typeof FromThread>;

@@ -77,6 +77,10 @@ function readConfig(flags: { file?: string; preset?: string }): unknown {
 async function launch(flags: Flags & { file?: string; preset?: string; watch?: boolean }): Promise<void> {
   const config = readConfig(flags);
   const { rolldeck, url } = connect(flags);
+  // What makes it impossible is the launch's own word.
+  const { warnings } = await rolldeck.checkConfig(config);
+  for (const { path, message, fix } of warnings)
+    process.stderr.write(`○ ${path}: ${plain(message)}${fix === null ? "" : `. ${plain(fix)}`}\n`);
   const launched = await rolldeck.launchRun(config);
   print(flags.json === true, launched, () => `launched ${launched.runId}: ${url}/runs/${launched.runId}`);
   if (flags.watch) await watchRun(rolldeck, launched.runId, flags.json === true);

@@ -75,7 +75,7 @@ function readText(file: string): string {
 
 export interface SimulateFacts {
   readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds">;
-  readonly catalogue: Pick<Catalogue, "taskSets">;
+  readonly catalogue: Pick<Catalogue, "taskSets" | "backends">;
   readonly system: { readonly pools: readonly Pick<SystemState["pools"][number], "resource" | "size">[] };
 }
 
@@ -97,6 +97,7 @@ export function simulateReport(
       ms: { init: flags.init * 1000, run: flags.run * 1000, evaluate: flags.evaluate * 1000 },
       deviation: flags.spread,
     },
+    colocated: catalogue.backends.some(({ name, overlap }) => name === config.backend.name && !overlap),
     ...(flags.update === undefined ? {} : { trainer: { msPerStep: flags.update * 1000 } }),
   };
   const scenario = runScenario(run);
@@ -104,7 +105,9 @@ export function simulateReport(
   const seeds = Math.round(flags.seeds ?? (rollouts > largeStep ? 2 : 4));
   const advice = toTheEnd(advising({ scenario: scenario.of, seeds }), tell);
   const input = scenario.of(1);
-  const split: SplitAdvice | null = config.kind === "train" && input.trainer ? splitAdvice(input) : null;
+  // How to split devices is asked of devices that can be split.
+  const apart = input.trainer && { ...input, trainer: { ...input.trainer, colocated: false } };
+  const split: SplitAdvice | null = config.kind === "train" && apart ? splitAdvice(apart) : null;
   const { basis, rollouts: seen } = scenario;
   return {
     kind: config.kind,

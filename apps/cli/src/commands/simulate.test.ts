@@ -15,6 +15,7 @@ const config = RunConfig.parse({
 const facts = {
   flags: { init: 5, run: 20, evaluate: 10, spread: 0.3, seeds: 2 },
   catalogue: {
+    backends: [],
     taskSets: [
       {
         name: "swe",

@@ -40,6 +40,8 @@ export interface RunScenario {
   readonly assumed: AssumedDurations;
   /** Absent: as recorded, else none. */
   readonly trainer?: Trainer;
+  /** Its updates and its sampling share their devices. Default false. */
+  readonly colocated?: boolean;
   /** With it the run stage samples recorded tokens; absent: it takes what it took. */
   readonly gpu?: Gpu;
   readonly overheads?: Overheads;
@@ -67,7 +69,8 @@ export function runScenario(run: RunScenario): Scenario {
         stepSource: "planned",
       }
     : run.config;
-  const trainer = run.trainer ?? (isTrain && run.recorded ? recordedTrainer(run.recorded.durations) : undefined);
+  const rates = run.trainer ?? (isTrain && run.recorded ? recordedTrainer(run.recorded.durations) : undefined);
+  const trainer = rates && run.colocated ? { ...rates, colocated: true } : rates;
   const input: Omit<SimulationInput, "work" | "expected" | "seed"> = {
     config,
     pools: run.pools,

@@ -1,0 +1,53 @@
+/**
+ * Estimates of what `async` is worth, each made once in a thread of its own. Invariants: one at a time, none longer than its limit;
+ * whoever asks while another is made is not kept waiting, but told that there is none; the newest fifty are remembered.
+ */
+import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
+import { startThread } from "./start-thread.ts";
+import { FromThread, type OverlapTask } from "./thread-message.ts";
+
+const maxKept = 50;
+
+export class OverlapEstimates {
+  readonly #known = new Map<string, Promise<OverlapEstimate | null>>();
+  readonly #limitMs: number;
+  #making: string | null = null;
+
+  constructor(limitMs = 10_000) {
+    this.#limitMs = limitMs;
+  }
+
+  /** Null: it would take too long, or another is being made. Never fails. */
+  of(task: OverlapTask): Promise<OverlapEstimate | null> {
+    const key = JSON.stringify(task);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    if (this.#making !== null) return Promise.resolve(null);
+    this.#making = key;
+    const made = this.#make(task).finally(() => {
+      this.#making = null;
+    });
+    this.#known.set(key, made);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > maxKept && oldest !== undefined) this.#known.delete(oldest);
+    return made;
+  }
+
+  #make(task: OverlapTask): Promise<OverlapEstimate | null> {
+    const thread = startThread(task);
+    thread.unref();
+    return new Promise<OverlapEstimate | null>((resolve) => {
+      const timer = setTimeout(() => resolve(null), this.#limitMs);
+      const end = (estimate: OverlapEstimate | null) => {
+        clearTimeout(timer);
+        resolve(estimate);
+      };
+      thread.on("message", (message: unknown) => {
+        const said = FromThread.parse(message);
+        end("overlap" in said ? said.overlap : null);
+      });
+      thread.on("error", () => end(null));
+      thread.on("exit", () => end(null));
+    }).finally(() => void thread.terminate());
+  }
+}
