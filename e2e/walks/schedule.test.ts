@@ -59,6 +59,37 @@ describe.skipIf(chromiumMissing)(`schedules and pools, ${chromiumName}`, () => {
     expect(colours).toBeGreaterThan(4);
   });
 
+  test("the tab tells what the engine bears, how old that is, and why fewer run than the bound lets", async () => {
+    await open();
+    const engine = page.getByRole("region", { name: "Engine now" });
+    await engine.getByText("No load reading yet.").waitFor();
+    await engine.getByText("bounds.run; adaptive is off").waitFor();
+    const read = (ago: string) =>
+      row(
+        `update gpu_workers set load = jsonb_build_object('at', extract(epoch from now() - $1::interval) * 1000,
+           'running', 18, 'waiting', 1, 'cacheUse', 0.853)`,
+        [ago],
+      );
+    await row(
+      `update runs set dispatch = '{"adaptive": true}', run_limit = 21, run_limit_since = now() - interval '40 seconds',
+         run_limit_reason = 'fewer at once: 3 requests wait inside the engine' where id = $1`,
+      [story.runId],
+    );
+    // Of a moment to come: it stays young while the page is looked at.
+    await read("-1 hour");
+    await engine.getByText("18 requests").waitFor();
+    await engine.getByText("1 request", { exact: true }).waitFor();
+    await engine.getByText("85\u2009%").waitFor();
+    await engine.getByText("of 24 rollouts").waitFor();
+    await engine.getByText("fewer at once: 3 requests wait inside the engine", { exact: false }).waitFor();
+    await engine.locator('[data-number="waiting"]').hover();
+    await page.getByRole("tooltip").getByText("the fewer of its last two readings").waitFor();
+    await page.mouse.move(2, 2);
+    await read("2 minutes");
+    await engine.getByText("too old to go by", { exact: false }).waitFor();
+    await row("update runs set dispatch = null, run_limit = null where id = $1", [story.runId]);
+  });
+
   test("keys zoom, pan and choose; what is shown is in the address; Enter opens the rollout", async () => {
     await open();
     await page.keyboard.press("+");
