@@ -81,11 +81,6 @@ class SampleBatch:
     def idle(self) -> bool:
         return not self.rows and not self.waiting
 
-    @property
-    def without_row(self) -> int:
-        """Waiting sequences that no row is free for; the others join with the next steps."""
-        return max(0, len(self.waiting) - max(0, self._limits.rows - len(self.rows)))
-
     def step(self) -> int:
         """Admits, runs the model once and draws; returns the number of tokens drawn."""
         self._leave_dropped()

@@ -148,11 +148,13 @@ class Engine:
 
     def load(self) -> EngineLoad:
         """What sampling bears now. Any thread: its numbers may be a step apart."""
-        batches = list(self._batches.values())
+        rows = self._limits.rows
+        batches = [(len(batch.rows), len(batch.waiting)) for batch in list(self._batches.values())]
         return EngineLoad(
-            running=sum(len(batch.rows) for batch in batches),
-            waiting=sum(batch.without_row for batch in batches),
-            cache_use=max((len(batch.rows) / self._limits.rows for batch in batches), default=0.0),
+            running=sum(running for running, _ in batches),
+            # Those that a row is free for join with the next steps.
+            waiting=sum(max(0, waiting - max(0, rows - running)) for running, waiting in batches),
+            cache_use=max((running / rows for running, _ in batches), default=0.0),
         )
 
     def _post(self, call: Callable[[], None]) -> None:
