@@ -65,6 +65,10 @@ export function describeBackend(subject: BackendUnderTest): void {
       expect((await backend.info()).bootId).toBe(info.bootId);
     });
 
+    test("says of an engine at rest that it is, where its server tells at all", async () => {
+      expect(await backend.load?.()).toEqual(backend.load && { running: 0, waiting: 0, cacheUse: 0 });
+    });
+
     test("an update: forward_backward, optim_step, save for the sampler; samples carry the new version", async () => {
       const model = await newModel();
       const result = await model.forwardBackward([datum(), datum(-0.5)], ppo, 1);
