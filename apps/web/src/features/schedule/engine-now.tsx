@@ -42,9 +42,9 @@ function Figure({ of, value, unit }: { of: keyof typeof engineNumbers; value: st
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: its definition is read on focus */}
       <div tabIndex={0} data-number={of} className="flex min-h-6 items-baseline gap-1.5">
         <dt className="text-sm text-g7">{label}</dt>
-        <dd className="num font-medium whitespace-nowrap">
-          {value}
-          {unit && <span className="font-normal text-g8"> {unit}</span>}
+        <dd className="whitespace-nowrap">
+          <span className="num font-medium">{value}</span>
+          {unit && <span className="text-g8"> {unit}</span>}
         </dd>
       </div>
     </Tooltip>
