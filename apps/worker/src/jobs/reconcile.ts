@@ -19,7 +19,7 @@ import { writeEvaluateMetrics } from "../training/evaluate-metrics.ts";
 import type { WorkerContext } from "../worker-context.ts";
 
 const maxRounds = 5;
-/** A burst of edges costs one plan. */
+/** From the start of one round to that of the next: a burst of edges costs one plan. */
 const minRoundMs = 50;
 /** A run in another status only winds down, or waits: for that its tasks need not be there. */
 const needsTasks: ReadonlySet<RunStatus> = new Set(["queued", "preparing", "running"]);
@@ -36,8 +36,10 @@ async function reconcileRounds(
   by: "queue" | "sweep",
   looks: () => void,
 ): Promise<void> {
+  let mayStartAt = 0;
   for (let round = 0; round < maxRounds; round++) {
-    if (round > 0) await pause(minRoundMs);
+    if (round > 0) await pause(Math.max(0, mayStartAt - performance.now()));
+    mayStartAt = performance.now() + minRoundMs;
     const behind = await reconcileRound(context, runId, looks);
     context.measures.plans.inc({ by });
     if (!behind) return;
