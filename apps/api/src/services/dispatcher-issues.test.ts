@@ -14,7 +14,7 @@ test.each([
 });
 
 test.each([
-  ["an engine's load, which launch refuses", {}, { adaptive: true }, ["adaptive"]],
+  ["an engine's load, where nobody tells it", {}, { adaptive: true }, ["adaptive"]],
   ["what is so already", { adaptive: true }, { adaptive: true, weight: 2 }, []],
   ["less than before", { adaptive: true }, { adaptive: false }, []],
   [
@@ -24,7 +24,9 @@ test.each([
     [],
   ],
 ])("a change that asks for %s", (_what, dispatcher, change, paths) => {
-  expect(changeIssues(config(dispatcher), change, () => []).map(({ path }) => path)).toEqual(paths);
+  const loadless = (asked: RunConfig) =>
+    asked.dispatcher.adaptive ? [{ path: "dispatcher.adaptive", message: "no load" }] : [];
+  expect(changeIssues(config(dispatcher), change, loadless).map(({ path }) => path)).toEqual(paths);
 });
 
 test("a change that asks for what the run's backend can't honour", () => {
