@@ -9,9 +9,9 @@ export default defineConfig({
     maxWorkers: 2,
     // The one that computes beside one that waits.
     sequence: { sequencer: longFirst(["replay", "commands", "kill"].map((name) => `e2e/real/${name}.test.ts`)) },
-    // Twice what the longest test takes while another file computes beside it.
+    // A file may have to share its cores with another one that computes.
     testTimeout: 300_000,
-    hookTimeout: 120_000,
+    hookTimeout: 240_000,
     passWithNoTests: true,
   },
 });
