@@ -1,5 +1,5 @@
 /** Whether the run is over, and why: what went wrong too often, a budget, or all steps done. */
-import type { Action, RunSnapshot } from "@rolldeck/contracts/plan";
+import type { Action, RunSnapshot, StepSnapshot } from "@rolldeck/contracts/plan";
 import { type Facts, isOpen } from "./facts.ts";
 import { maxPrepareFailures, maxUnscoredSteps, maxUpdateFailures } from "./limits.ts";
 import { dispatcherNamed } from "./registry.ts";
@@ -97,12 +97,12 @@ function allDone({ snapshot }: Facts, taken: number): RunEnd {
   return { to: "failed", reason: "there is nothing to evaluate: no held-out instances, or evaluation.samples is 0" };
 }
 
-/** Settles what is not settled and closes what is open: the run is left without anything under way. */
-export function windDown(facts: Facts, reason: string): Action[] {
+/** Settles what is not settled and closes what is open: the run is left without anything under way. @param ended step that has its end */
+export function windDown(facts: Facts, reason: string, ended?: StepSnapshot): Action[] {
   return [
     ...facts.unsettled.map((rollout) => cancel(rollout, reason)),
-    ...facts.openSteps.map(
-      ({ stepId, state }): Action => ({ do: "end-step", stepId, from: state, to: "cancelled", reason }),
-    ),
+    ...facts.openSteps
+      .filter((step) => step !== ended)
+      .map(({ stepId, state }): Action => ({ do: "end-step", stepId, from: state, to: "cancelled", reason })),
   ];
 }

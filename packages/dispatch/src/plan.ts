@@ -9,6 +9,7 @@ import { endOfRun, prepareEnd, type RunEnd, spentBudget, windDown } from "./end-
 import { type Facts, factsOf, isPast } from "./facts.ts";
 import { gatheredSteps, updateAgain } from "./gathered-steps.ts";
 import { nextTimer } from "./next-timer.ts";
+import { endAtRefusedStep } from "./refused-step.ts";
 import { dispatcherNamed } from "./registry.ts";
 import { restartTail } from "./restart-tail.ts";
 import { isInFlight, isUntouched } from "./rollout-state.ts";
@@ -88,6 +89,8 @@ function running(facts: Facts, grants: ResourceCounts): Outcome {
   // Past a hard budget nothing is sampled any more; only the update under way is waited for.
   if (spentBudget(facts.snapshot) !== null) return only([...prepare, ...updatesAgain(facts)]);
   const gathered = gatheredSteps(facts);
+  const refused = endAtRefusedStep(facts, gathered.moves);
+  if (refused !== null) return only(refused);
   const supervised = superviseRollouts(facts, new Set(gathered.aside.map(({ groupId }) => groupId)));
   const driven = facts.snapshot.config.stepSource === "driven";
   const steps = [...gathered.moves, ...gathered.added, ...(driven ? drivenSteps(facts) : plannedSteps(facts))];
