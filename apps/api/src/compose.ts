@@ -34,12 +34,14 @@ import { createRunServices } from "./services/run-services.ts";
 import { sandboxFacts } from "./services/sandbox-issues.ts";
 import { createSandboxServices } from "./services/sandbox-services.ts";
 import { createScheduleServices } from "./services/schedule-services.ts";
-import { createSimulationServices, type SimulatedTaskFacts } from "./services/simulation-services.ts";
+import { createSimulationServices } from "./services/simulation-services.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
 import type { Services } from "./services.ts";
 import { createShells } from "./shell/create-shells.ts";
 import { OverlapEstimates } from "./simulation/overlap-estimates.ts";
+import { Predictor } from "./simulation/predictor.ts";
+import type { SimulatedTaskFacts } from "./simulation/run-to-play.ts";
 import { Simulations } from "./simulation/simulations.ts";
 
 export interface Api {
@@ -56,6 +58,8 @@ const forgetMs = 3_600_000;
 export interface ApiParts {
   readonly runtime?: (name: SandboxRuntimeName) => Promise<SandboxRuntime>;
   readonly shellLimits?: Partial<ShellLimits>;
+  /** Between two looks for runs to predict, milliseconds. */
+  readonly predictEveryMs?: number;
 }
 
 export async function compose(settings: ApiSettings, log: Log, parts: ApiParts = {}): Promise<Api> {
@@ -74,6 +78,12 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
   const sockets = openSockets({ settings, pool, trusted, identify, shells, onError });
   const proxy = new WebProxy(settings.webUrl);
   const simulations = new Simulations();
+  const predictor = new Predictor({
+    pool,
+    factsOf: simulatedFacts,
+    onError: (error, runId) => log.warn({ runId, ...errorFacts(error) }, "a run could not be predicted"),
+    ...(parts.predictEveryMs === undefined ? {} : { everyMs: parts.predictEveryMs }),
+  });
   const services = createServices({ settings, pool, prisma, queue, producer, sockets, simulations, log });
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
   const port = () => bound.port;
@@ -84,11 +94,13 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
     server,
     async listen() {
       bound.port = await listen(server, settings);
+      predictor.start();
       return { port: bound.port, url: `http://${hostInUrl(settings.host)}:${bound.port}` };
     },
     async close() {
       clearInterval(forget);
       simulations.close();
+      await predictor.close();
       await endServer(server, async () => {
         await sockets.close();
         proxy.close();

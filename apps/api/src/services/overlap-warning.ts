@@ -13,9 +13,9 @@ import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estim
 import type { Pool } from "pg";
 import type { z } from "zod";
 import type { OverlapEstimates } from "../simulation/overlap-estimates.ts";
+import type { SimulatedTaskFacts } from "../simulation/run-to-play.ts";
 import type { OverlapTask } from "../simulation/thread-message.ts";
 import { assumed, isColocated, sizesOf } from "./simulated-scene.ts";
-import type { SimulatedTaskFacts } from "./simulation-services.ts";
 
 export interface OverlapSources {
   readonly pool: Pool;

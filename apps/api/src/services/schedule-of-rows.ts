@@ -7,7 +7,13 @@ import { type TimeInput, whereTimeGoes } from "./where-time-goes.ts";
 type Lane = Schedule["use"]["lanes"][number];
 type Head = Pick<Schedule, "runId" | "purpose">;
 
-export function scheduleOfRows(head: Head, asked: number | undefined, rows: ScheduleRows, slices: number): Schedule {
+/** All but what was predicted. */
+export function scheduleOfRows(
+  head: Head,
+  asked: number | undefined,
+  rows: ScheduleRows,
+  slices: number,
+): Omit<Schedule, "prediction"> {
   const { shown } = rows;
   if (shown === null) return { ...head, step: asked ?? null, steps: [...rows.steps], ...nothing };
   const msOf = (s: number) => Math.round((s - shown.fromS) * 1e6) / 1e3;

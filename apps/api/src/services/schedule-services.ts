@@ -2,10 +2,12 @@
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { readPart } from "@rolldeck/db/reads/read-part";
 import { readPools } from "@rolldeck/db/reads/read-pools";
+import { readPrediction } from "@rolldeck/db/reads/read-prediction";
 import { readSchedule, useSlices } from "@rolldeck/db/reads/read-schedule";
 import { readSnapshot, type TaskFacts } from "@rolldeck/db/reconcile/read-snapshot";
 import type { Pool } from "pg";
 import type { ScheduleServices } from "../services.ts";
+import { predictionReport } from "./prediction-report.ts";
 import { scheduleOfRows } from "./schedule-of-rows.ts";
 import { waitingNow } from "./waiting-now.ts";
 
@@ -18,7 +20,9 @@ export function createScheduleServices(options: {
   return {
     async ofStep(input) {
       const { runId, purpose } = input;
-      return scheduleOfRows({ runId, purpose }, input.step, await readSchedule(pool, input), useSlices);
+      const [rows, predicted] = await Promise.all([readSchedule(pool, input), readPrediction(pool, runId, purpose)]);
+      const schedule = scheduleOfRows({ runId, purpose }, input.step, rows, useSlices);
+      return { ...schedule, prediction: predicted && predictionReport(predicted, rows, schedule.spans) };
     },
     async waiting({ runId }) {
       const read = await readSnapshot(pool, runId, taskFacts);

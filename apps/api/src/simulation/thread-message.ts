@@ -1,4 +1,5 @@
 /** What goes into and comes out of the thread that simulates. */
+import { PredictedRun } from "@rolldeck/contracts/api/predictions";
 import { SimulationResult } from "@rolldeck/contracts/api/simulations";
 import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
 import type { RunScenario } from "@rolldeck/dispatch/simulator/run-scenario";
@@ -17,7 +18,7 @@ export interface OverlapTask {
   readonly overlap: RunScenario;
   readonly seeds: number;
 }
-export type ThreadTask = SimulationTask | OverlapTask;
+export type ThreadTask = SimulationTask | OverlapTask | PredictionTask;
 
 const Overlap = z.object({
   basis: z.enum(["recorded", "assumed"]),
@@ -26,6 +27,16 @@ const Overlap = z.object({
   pipelineMs: z.number(),
   change: z.object({ mean: z.number(), low: z.number(), high: z.number() }),
 }) satisfies z.ZodType<OverlapEstimate>;
+/** One run as it is, in place of many settings of it. */
+export interface PredictionTask {
+  readonly run: RunScenario;
+  readonly seeds: number;
+  /** That the run is to take. */
+  readonly stepsToTake: number;
+}
+
+export const PredictionFromThread = z.union([z.object({ predicted: PredictedRun }), z.object({ failed: z.string() })]);
+export type PredictionFromThread = z.infer<typeof PredictionFromThread>;
 
 export const FromThread = z.union([
   z.object({ played: z.int() }),

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { endingNames } from "../endings.ts";
 import { rolloutStates, runStatuses, stages, stepStates } from "../lifecycle.ts";
 import { resources } from "../plan.ts";
+import { PredictionReport } from "./predictions.ts";
 import { RolloutId, RunId } from "./runs.ts";
 
 /**
@@ -147,6 +148,8 @@ export const Schedule = z.object({
   }),
   /** Rollouts × milliseconds by what they were spent on. */
   time: z.record(z.enum(timePartNames), z.number()),
+  /** Null: none was made (yet), or it is of the run's other purpose. */
+  prediction: PredictionReport.nullable(),
 });
 export type Schedule = z.infer<typeof Schedule>;
 export type ScheduleSpans = Schedule["spans"];

@@ -17,7 +17,8 @@ export const SimulationRef = z.strictObject({
   simulationId: z.string().regex(/^[0-9a-z]{8,40}$/, "a simulation id is 8 to 40 lower-case letters and digits"),
 });
 
-const Interval = z.object({ mean: z.number(), low: z.number(), high: z.number() });
+/** A mean with the ends of its 95 % interval. */
+export const Interval = z.object({ mean: z.number(), low: z.number(), high: z.number() });
 export const SimulatedSetting = z.object({
   dispatcher: z.string(),
   bounds: Bounds,

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { readRunStatus } from "./read-run-status.ts";
 import { type Queryable, readRow } from "./rows.ts";
 
-const Rollouts = z.object({
+export const DurationRows = z.object({
   taskSet: z.array(z.int()),
   instanceIndex: z.array(z.int()),
   initMs: z.array(z.number()),
@@ -18,31 +18,34 @@ const Rollouts = z.object({
 const Steps = z.object({ step: z.array(z.int()), stepMs: z.array(z.number()), updateMs: z.array(z.number()) });
 const maxSteps = 200;
 
+export interface DurationsAsked extends z.output<typeof ReadDurations> {
+  /** Of no later step than this; absent = of all. */
+  readonly upToStep?: number;
+}
+
 /** @throws NotFoundError */
-export async function readDurations(db: Queryable, input: z.output<typeof ReadDurations>): Promise<Durations> {
-  const { runId, purpose, limit } = input;
+export async function readDurations(db: Queryable, input: DurationsAsked): Promise<Durations> {
+  const { runId, purpose, limit, upToStep = null } = input;
   if ((await readRunStatus(db, runId)) === null) throw new NotFoundError("run", runId);
   const [rollouts, steps] = await Promise.all([
-    readRow(db, Rollouts, rolloutsSql, [runId, purpose, limit]),
-    readRow(db, Steps, stepsSql, [runId, purpose]),
+    readRow(db, DurationRows, rolloutsSql, [runId, purpose, limit, upToStep]),
+    readRow(db, Steps, stepsSql, [runId, purpose, upToStep]),
   ]);
   // Sums over no rows are one row.
   if (rollouts === null || steps === null) throw new NotFoundError("run", runId);
   return { runId, rollouts, steps };
 }
 
-const msBetween = (from: string, to: string): string => `1000 * extract(epoch from ${to} - ${from})::float8`;
+/** SQL of the milliseconds from one column to another. */
+export const msBetween = (from: string, to: string): string => `1000 * extract(epoch from ${to} - ${from})::float8`;
 const column = (name: string): string => `coalesce(array_agg("${name}" order by "settledAt", "id"), '{}') as "${name}"`;
 
 /** One whose grading was tried again is left out: its one span holds the failed tries and the time between them too. */
-const rolloutsSql = `
-  with newest as (
-    select r."id", r."attempt", r."settled_at" as "settledAt", g."task_set" as "taskSet", g."instance_index" as "instanceIndex",
-      r."sampled_tokens" as "sampledTokens", r."turns"
-    from "rollouts" r join "groups" g on g."id" = r."group_id" join "steps" s on s."id" = r."step_id"
-    where r."run_id" = $1 and s."purpose" = $2 and r."state" = 'settled' and r."outcome" = 'completed'
-      and r."evaluate_failures" = 0
-    order by r."settled_at" desc, r."id" limit $3),
+export const hasDurations = `r."state" = 'settled' and r."outcome" = 'completed' and r."evaluate_failures" = 0`;
+
+/** The contract's columns. @param newest SQL of rollouts: id, attempt, settledAt, taskSet, instanceIndex, sampledTokens, turns */
+export const durationColumns = (newest: string): string => `
+  with newest as (${newest}),
   whole as (
     select n.*, ${msBetween('i."started_at"', 'i."ended_at"')} as "initMs", ${msBetween('u."started_at"', 'u."ended_at"')} as "runMs",
       ${msBetween('e."started_at"', 'e."ended_at"')} as "evaluateMs",
@@ -56,11 +59,19 @@ const rolloutsSql = `
   select ${["taskSet", "instanceIndex", "initMs", "runMs", "evaluateMs", "modelMs", "sampledTokens", "turns"].map(column).join(", ")}
   from whole`;
 
+const rolloutsSql = durationColumns(`
+    select r."id", r."attempt", r."settled_at" as "settledAt", g."task_set" as "taskSet", g."instance_index" as "instanceIndex",
+      r."sampled_tokens" as "sampledTokens", r."turns"
+    from "rollouts" r join "groups" g on g."id" = r."group_id" join "steps" s on s."id" = r."step_id"
+    where r."run_id" = $1 and s."purpose" = $2 and ${hasDurations} and ($4::int is null or s."step" <= $4)
+    order by r."settled_at" desc, r."id" limit $3`);
+
 const stepsSql = `
   with newest as (
     select "step", ${msBetween('"created_at"', '"ended_at"')} as "stepMs",
       coalesce(${msBetween('"update_started_at"', '"ended_at"')}, 0) as "updateMs"
     from "steps" where "run_id" = $1 and "purpose" = $2 and "state" = 'done' and "ended_at" is not null
+      and ($3::int is null or "step" <= $3)
     order by "step" desc limit ${maxSteps})
   select ${["step", "stepMs", "updateMs"].map((name) => `coalesce(array_agg("${name}" order by "step"), '{}') as "${name}"`).join(", ")}
   from newest`;

@@ -95,7 +95,7 @@ function recordedOf(config: RunConfig, { durations, taskSets }: RecordedRun) {
   const indices = config.taskSets.map(() => new Map<number, number>());
   const recorded: RecordedStage[] = [];
   for (const [at, from] of rollouts.taskSet.entries()) {
-    const taskSet = config.taskSets.findIndex(({ name }) => name === taskSets[from]);
+    const taskSet = placeOf(config, taskSets[from], from);
     const known = indices[taskSet];
     const original = rollouts.instanceIndex[at];
     if (known === undefined || original === undefined) continue;
@@ -105,6 +105,11 @@ function recordedOf(config: RunConfig, { durations, taskSets }: RecordedRun) {
     for (const stage of stages) recorded.push({ taskSet, instanceIndex, stage, ms: ms[stage] ?? 0 });
   }
   return { stages: recorded, instances: indices.map(({ size }) => size) };
+}
+
+/** A task that stands there twice, with other options, is told apart by its place. */
+function placeOf({ taskSets }: RunConfig, name: string | undefined, place: number): number {
+  return taskSets[place]?.name === name ? place : taskSets.findIndex((set) => set.name === name);
 }
 
 /** Steps larger than this are planned in ticks: a plan costs what all of its rollouts cost, and thousands end within a step. */

@@ -14,6 +14,7 @@ import { Skeleton } from "../../design/skeleton.tsx";
 import { EngineNow } from "./engine-now.tsx";
 import { Gantt } from "./gantt.tsx";
 import { PartControls } from "./part-controls.tsx";
+import { PredictionPanel } from "./prediction-panel.tsx";
 import { SimulatePanel } from "./simulate-panel.tsx";
 import { StepPicker } from "./step-picker.tsx";
 import { TimeBar } from "./time-bar.tsx";
@@ -100,6 +101,9 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           )}
           {schedule && schedule.rollouts.rolloutId.length === 0 && (
             <NoSchedule run={run} purpose={shown.purpose} picked={picked} onNewest={() => pick(null)} />
+          )}
+          {schedule && shown.purpose === run.kind && run.config.stepSource === "planned" && (
+            <PredictionPanel prediction={schedule.prediction} ended={ended} />
           )}
           <SimulatePanel run={run} />
         </div>
