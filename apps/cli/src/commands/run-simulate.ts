@@ -2,11 +2,13 @@
 import { readFileSync } from "node:fs";
 import type { Rolldeck } from "@rolldeck/client/rolldeck";
 import type { Catalogue, SystemState } from "@rolldeck/contracts/api/system";
+import { InputError } from "@rolldeck/contracts/errors";
 import { type ResourceCounts, resources } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { type Advice, advising } from "@rolldeck/dispatch/simulator/advise";
 import { median } from "@rolldeck/dispatch/simulator/median";
 import { type RecordedRun, type RunScenario, runScenario } from "@rolldeck/dispatch/simulator/run-scenario";
+import type { Gpu } from "@rolldeck/dispatch/simulator/simulation-input";
 import { type SplitAdvice, splitAdvice } from "@rolldeck/dispatch/simulator/split-advice";
 import { tasks } from "@rolldeck/tasks/registry";
 import { CommandFailure } from "./command-failure.ts";
@@ -22,6 +24,7 @@ export interface SimulateFlags extends ConnectionFlags {
   readonly evaluate: number;
   readonly spread: number;
   readonly update?: number;
+  readonly engine?: Gpu;
   readonly seeds?: number;
   readonly json?: boolean;
 }
@@ -37,7 +40,10 @@ export async function runSimulate(flags: SimulateFlags): Promise<void> {
     flags.fromRun === undefined ? null : readRecorded(rolldeck, flags.fromRun),
   ]);
   const config = await configOf(rolldeck, flags, recorded);
-  const report = simulateReport(config, recorded, { flags, catalogue, system }, (line) => process.stderr.write(line));
+  refuseEngineWithoutTokens(flags, recorded);
+  // A line that is written over again is for a terminal alone.
+  const tell = process.stderr.isTTY ? (line: string) => void process.stderr.write(line) : () => {};
+  const report = simulateReport(config, recorded, { flags, catalogue, system }, tell);
   print(flags.json === true, reportJson(report), () => reportText(report));
 }
 
@@ -59,8 +65,16 @@ async function configOf(rolldeck: Rolldeck, { file }: SimulateFlags, recorded: R
   }
   const check = await rolldeck.checkConfig(readText(file));
   if (check.config !== null) return check.config;
-  const [first] = check.issues;
-  throw new CommandFailure(first ? `${first.path || "the config"}: ${first.message}` : "the config is not valid");
+  // Every field with its fix, as launch prints them.
+  throw new InputError(
+    check.issues.map(({ path, message, fix }) => ({ path, message, ...(fix === null ? {} : { fix }) })),
+  );
+}
+
+function refuseEngineWithoutTokens({ engine }: SimulateFlags, recorded: Recorded | null): void {
+  if (engine === undefined) return;
+  const tokens = (recorded?.durations.rollouts.sampledTokens ?? []).some((count) => count > 0);
+  if (!tokens) throw new CommandFailure("--engine samples recorded tokens: name a run that has some with --from-run");
 }
 
 function readText(file: string): string {
@@ -74,7 +88,7 @@ function readText(file: string): string {
 }
 
 export interface SimulateFacts {
-  readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds">;
+  readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds" | "engine">;
   readonly catalogue: Pick<Catalogue, "taskSets" | "backends">;
   readonly system: { readonly pools: readonly Pick<SystemState["pools"][number], "resource" | "size">[] };
 }
@@ -98,12 +112,13 @@ export function simulateReport(
       deviation: flags.spread,
     },
     colocated: catalogue.backends.some(({ name, overlap }) => name === config.backend.name && !overlap),
+    ...(flags.engine === undefined ? {} : { gpu: flags.engine }),
     ...(flags.update === undefined ? {} : { trainer: { msPerStep: flags.update * 1000 } }),
   };
   const scenario = runScenario(run);
   const rollouts = config.algorithm.groupsPerStep * config.algorithm.groupSize;
   const seeds = Math.round(flags.seeds ?? (rollouts > largeStep ? 2 : 4));
-  const advice = toTheEnd(advising({ scenario: scenario.of, seeds }), tell);
+  const advice = toTheEnd(advising({ scenario: scenario.of, seeds }), seeds, tell);
   const input = scenario.of(1);
   // How to split devices is asked of devices that can be split.
   const apart = input.trainer && { ...input, trainer: { ...input.trainer, colocated: false } };
@@ -120,14 +135,16 @@ export function simulateReport(
   };
 }
 
-function toTheEnd(steps: ReturnType<typeof advising>, tell: (line: string) => void): Advice {
+function toTheEnd(steps: ReturnType<typeof advising>, seeds: number, tell: (line: string) => void): Advice {
+  const startedAt = performance.now();
   for (;;) {
     const step = steps.next();
     if (step.done === true) {
       tell("\r\u001b[K");
       return step.value;
     }
-    tell(`\r${step.value.done} simulations`);
+    const took = Math.round((performance.now() - startedAt) / 1000);
+    tell(`\r${step.value.done} simulations, ${took} s; each setting takes ${seeds}, and there are up to 40`);
   }
 }
 

@@ -65,6 +65,10 @@ describe("a prediction", () => {
     expect(json).toMatchObject({ basis: "recorded", rollouts: 32, actualStepMs: 600_000, seeds: 2 });
     expect(json.present).toMatchObject({ dispatcher: "bounded", bounds: { evaluate: 2 }, sandboxes: 40, change: null });
     expect(json.settings.length).toBeGreaterThan(5);
+    const settings = [json.present, ...json.settings].map(({ dispatcher, bounds, sandboxes }) =>
+      JSON.stringify({ dispatcher, bounds, sandboxes }),
+    );
+    expect(new Set(settings).size).toBe(settings.length);
     expect(json.present.spans).toBeUndefined();
   });
 
@@ -74,13 +78,28 @@ describe("a prediction", () => {
     expect(reportText(report)).toMatch(/^predicted step: .* from assumed durations, 2 seeds\n/);
     expect(reportText(report)).not.toMatch(/actual step/);
     expect(report.split?.rows.length).toBeGreaterThan(0);
-    expect(reportText(report)).toMatch(/sampler replica/);
+    expect(reportText(report)).toMatch(/\nsampler replicas \(async\) +step +trainer waits\n +1 /);
+    expect(reportText(report)).toMatch(/\n● .*sampler replica/);
+  });
+
+  it("says how to weigh samplers against the trainer where nobody said what an update takes", () => {
+    const report = simulateReport(config, null, facts, silent);
+    expect(reportText(report)).toMatch(/\nwith --update <s>, or --from-run/);
+  });
+
+  it("on an engine that saturates waits for its tokens", () => {
+    const recorded = { durations: durations(), taskSets: ["swe"] };
+    const engine = { peakTokensPerSecond: 40, halfAt: 4, requestTokensPerSecond: 20 };
+    const { flags, ...rest } = facts;
+    const slow = simulateReport(config, recorded, { ...rest, flags: { ...flags, engine } }, silent);
+    expect(slow.advice.present.simulation.waits.gpu).toBeGreaterThan(0);
+    expect(reportText(slow)).toContain("the engine's tokens");
   });
 
   it("tells how far it is", () => {
     const lines: string[] = [];
     simulateReport(config, null, facts, (line) => lines.push(line));
-    expect(lines[0]).toBe("\r1 simulations");
+    expect(lines[0]).toBe("\r1 simulations, 0 s; each setting takes 2, and there are up to 40");
     expect(lines.at(-1)).toBe("\r\u001b[K");
   });
 });
@@ -95,6 +114,7 @@ describe("the command", () => {
 
   it("refuses what is no duration", async () => {
     await expect(parse("--run", "-3")).rejects.toThrow(/a duration in seconds is 0 to 86400/);
+    await expect(parse("--engine", "4000,32")).rejects.toThrow(/an engine is three numbers above 0, as 4000,32,80/);
     await expect(parse("--seeds", "many")).rejects.toThrow(/seeds is 1 to 32/);
   });
 });

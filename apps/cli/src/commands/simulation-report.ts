@@ -20,7 +20,7 @@ export interface Report {
 /** Settings that a table for people shows. */
 const shown = 12;
 
-export function reportText({ basis, rollouts, seeds, advice, split, actualStepMs }: Report): string {
+export function reportText({ kind, basis, rollouts, seeds, advice, split, actualStepMs }: Report): string {
   const { present, others, sentences } = advice;
   const from = basis === "recorded" ? `durations of ${rollouts} recorded rollouts` : "assumed durations";
   const rows = [present, ...others.slice(0, shown)].map(({ setting, stepMs, change }) => [
@@ -43,8 +43,23 @@ export function reportText({ basis, rollouts, seeds, advice, split, actualStepMs
     table(head, rows),
     "",
     ...sentences.map((sentence) => `● ${sentence}`),
-    ...(split === null ? [] : [`● ${split.sentence}`]),
+    ...splitText(kind, split),
   ].join("\n");
+}
+
+/** How many sampler replicas keep the trainer busy; where nobody said what an update takes, how to say it. */
+function splitText(kind: Report["kind"], split: SplitAdvice | null): string[] {
+  if (split === null)
+    return kind === "train"
+      ? ["", "with --update <s>, or --from-run of a run with updates, sampler replicas are weighed against the trainer"]
+      : [];
+  const rows = split.rows.map(({ replicas, stepMs, trainerWaits }) => [
+    replicas,
+    duration(stepMs),
+    `${Math.round(trainerWaits * 100)} %`,
+  ]);
+  const head = [`sampler replicas (${split.dispatcher})`, "step", "trainer waits"];
+  return ["", table(head, rows), "", `● ${split.sentence}`];
 }
 
 function actual({ stepMs }: Prediction, actualStepMs: number | null): string[] {

@@ -98,6 +98,7 @@ interface Measured {
 /** Plays settings on the same seeds, each once. */
 class Trial {
   readonly others: Prediction[] = [];
+  readonly #tried: Measured[] = [];
   readonly #inputs: readonly SimulationInput[];
   readonly #maxSettings: number;
   #done = 0;
@@ -109,9 +110,10 @@ class Trial {
 
   /** @param before the setting to compare with; null = this is it */
   *predict(setting: Setting, before: Measured | null): Generator<AdviceProgress, Measured> {
-    const known =
-      before !== null && (isSame(setting, before.prediction.setting) || this.others.length >= this.#maxSettings);
-    if (known) return before;
+    // Factors of small bounds often round to the same one.
+    const known = this.#tried.find(({ prediction }) => isSame(setting, prediction.setting));
+    if (known !== undefined) return known;
+    if (before !== null && this.others.length >= this.#maxSettings) return before;
     const simulations: Simulation[] = [];
     for (const input of this.#inputs) {
       simulations.push(simulate(withSetting(input, setting)));
@@ -119,6 +121,7 @@ class Trial {
       yield { done: this.#done };
     }
     const measured = measuredOf(setting, simulations, before);
+    this.#tried.push(measured);
     if (before !== null) this.others.push(measured.prediction);
     return measured;
   }
