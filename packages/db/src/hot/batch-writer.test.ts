@@ -179,7 +179,7 @@ test("calls of one turn end one after the other, each in a write of its own", as
   await writer.close();
 });
 
-test("a turn or its results written twice by one claim are there once, and both writes succeed", async () => {
+test("a turn or its results written twice by one claim are there once, and both writes succeed (fault 41)", async () => {
   const run = await seedRollouts(database.pool, { count: 1 });
   const [rollout] = run.rollouts as [SeededRollout];
   const writer = new BatchWriter(database.pool);

@@ -21,7 +21,7 @@ const expire = (rollout: SeededRollout) =>
     rollout.rolloutId,
   ]);
 
-test("of many that take one queued stage, in one process or two, one gets it, with its event", async () => {
+test("of many that take one queued stage, in one process or two, one gets it, with its event (fault 41)", async () => {
   const run = await seedRollouts(database.pool, { count: 20, state: "queued" });
   const other = createPool(database.url);
   const claims = await Promise.all(
@@ -52,7 +52,7 @@ test("of many that take one queued stage, in one process or two, one gets it, wi
   await other.end();
 });
 
-test("a live lease is not taken; a past one is, and the old holder writes and renews nothing more", async () => {
+test("a live lease is not taken; a past one is, and the old holder writes and renews nothing more (fault 41)", async () => {
   const run = await seedRollouts(database.pool, { count: 1 });
   const [rollout] = run.rollouts as [SeededRollout];
   const writer = new BatchWriter(database.pool);

@@ -46,7 +46,7 @@ async function work(rollouts: readonly SeededRollout[], name: string, answered: 
   await pool.end();
 }
 
-test("workers that lose their leases at any moment never write a turn twice, out of order, or after another took over", async () => {
+test("workers that lose their leases at any moment never write a turn twice, out of order, or after another took over (fault 41)", async () => {
   const { runId, rollouts } = await seedRollouts(database.pool, { count: 6, state: "queued" });
   const answered = new Set<string>();
   let expiring = true;

@@ -52,7 +52,7 @@ test("the number of rollouts that may run moves from what the planner saw", asyn
   ]);
 });
 
-test("the first version of an attempt is the one that served when its run stage was first taken", async () => {
+test("the first version of an attempt is the one that served when its run stage was first taken (fault 47)", async () => {
   const { runId } = await startPlannedRun(database.pool, { groups: 1, groupSize: 1 });
   const first = async () => (await look(runId)).rollouts[0];
   const serve = (version: number) =>
