@@ -37,6 +37,7 @@ export async function seedScheduleStory(pool: pg.Pool): Promise<ScheduleStory> {
   await seedSchedule(pool, other, { step: 1, groups: 6, groupSize: 8, bounds, elapsedS: 30 });
   const fresh = await seedRun(pool, { config: { name: "not begun" } });
   await pool.query(leaseSql, [[runId, other]]);
+  await pool.query("update runs set started_at = now() - interval '10 minutes' where id = $1", [runId]);
   // A model serves: what waits, waits for slots.
   await pool.query("update runs set serving_version = 1, model_boot_id = 'boot' where id = any($1)", [[runId, other]]);
   await pool.query("insert into gpu_workers (name, state, boot_id) values ($1, 'ready', 'boot')", [
