@@ -108,7 +108,7 @@ describe.skipIf(ailment !== null)("sandboxes of runs", () => {
       const ended = await rig.status(runId);
       expect(ended.reason).toMatch(/^no sandbox could be had for any rollout of step 1: /);
       expect(ended.reason).toContain(image.name);
-      expect(await rows("select step from steps where run_id = $1", runId)).toEqual([{ step: 1 }]);
+      expect(await scene.rows("select step from steps where run_id = $1", runId)).toEqual([{ step: 1 }]);
       const { sandboxRefusal } = await readRun(rig.database.pool, runId);
       expect(sandboxRefusal).toMatchObject({ purpose: "train", rollouts: 2, alike: 2 });
       expect(sandboxRefusal?.reason).toContain(image.name);
