@@ -19,7 +19,7 @@ const common = {
   evaluation: { samples: 0 },
   checkpoints: { every: 4, keep: 3 },
   budget: { steps: 100_000 },
-} as const satisfies RunConfigInput;
+} as const satisfies Omit<RunConfigInput, "taskSets">;
 const bounds = { init: 16, run: 32, evaluate: 16 };
 const pipeline = { name: "pipeline", bounds };
 const async = { name: "async", maxStaleness: 2, bounds };
