@@ -8,6 +8,7 @@ import { endCases } from "./conformance/ends.ts";
 import { escapeCases } from "./conformance/escapes.ts";
 import { fileCases } from "./conformance/files.ts";
 import { lifeCases } from "./conformance/lives.ts";
+import { resetCases } from "./conformance/resets.ts";
 import { type ConformanceFacts, ConformanceScene, type MakeRuntime } from "./conformance/scene.ts";
 import { talkCases } from "./conformance/talks.ts";
 
@@ -24,6 +25,7 @@ export function describeConformance(name: string, makeRuntime: MakeRuntime, fact
     talkCases(scene);
     fileCases(scene);
     lifeCases(scene);
+    if (facts.resets) resetCases(scene);
     escapeCases(scene);
   });
 }

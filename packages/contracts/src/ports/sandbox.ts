@@ -199,7 +199,10 @@ export interface Sandbox {
   getArchive(path: string, options: { readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array>;
   /** An image name of what it is now. Present where the runtime can. */
   snapshot?(signal: AbortSignal): Promise<string>;
-  /** As it was when it was opened. Present where the runtime can. */
+  /**
+   * Makes it as it was when it was opened, with a new lease and life: no file, process or setting of before is left. Whoever else
+   * holds it finds it `gone`. One that could not be reset is not there any more, or as it was; close it. Present where the runtime can.
+   */
   reset?(signal: AbortSignal): Promise<void>;
 }
 

@@ -21,6 +21,19 @@ export const ContainerAnswer = z.object({
   Config: z.object({ Labels: record }),
 });
 
+/** What a container was made with, as far as it is not taken over as it is. */
+export const MadeAnswer = z.object({
+  State: z.object({ Running: z.boolean() }),
+  Config: z.object({ NetworkDisabled: z.boolean().optional() }),
+  NetworkSettings: z
+    .object({
+      Networks: z
+        .record(z.string(), z.object({ IPAMConfig: z.object({ IPv4Address: z.string().optional() }).nullish() }))
+        .nullish(),
+    })
+    .nullish(),
+});
+
 /** A command that never began has no process: its number is 0. */
 export const ExecAnswer = z.object({
   Running: z.boolean(),

@@ -1,18 +1,15 @@
 /** Makes and starts a container. Invariant: one that does not get to its end is removed, also when its maker was told to stop. */
-import { Readable } from "node:stream";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import type Docker from "dockerode";
-import { pack } from "tar-stream";
 import { unlessAborted } from "../shared/waiting.ts";
-import { PathAnswer, StatAnswer } from "./answers.ts";
 import { closeBeside } from "./beside.ts";
 import type { BesideScene } from "./beside-container.ts";
 import { containerOptions, type ImageFacts } from "./container-options.ts";
-import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
+import { containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
+import { nameLoopback, namesLoopback } from "./name-loopback.ts";
 import { type NetworkPart, networkPart } from "./network.ts";
 
-const hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
 const maxRemembered = 1_000;
 
 export interface MadeContainer {
@@ -100,15 +97,11 @@ export class ContainerMaker {
   async #nameLoopback(container: Docker.Container, image: string): Promise<void> {
     let named = this.#hasHosts.get(image);
     if (named === undefined) {
-      named = (await sizeOf(container, "/etc/hosts")) > 0;
+      named = await namesLoopback(container);
       if (this.#hasHosts.size >= maxRemembered) this.#hasHosts.clear();
       this.#hasHosts.set(image, named);
     }
-    if (named) return;
-    const files = pack();
-    files.entry({ name: "etc/hosts", mode: 0o644 }, hosts);
-    files.finalize();
-    await asked("naming the loopback", container.putArchive(Readable.from(files), { path: "/" }));
+    if (!named) await nameLoopback(container);
   }
 
   /** What can't be removed now goes with the next sweep. */
@@ -120,18 +113,6 @@ export class ContainerMaker {
     // What can't be removed now is removed as a leftover.
     const removal = this.#docker.getContainer(containerId).remove({ force: true, v: true });
     await heard("dropping a sandbox", removal, { limitMs: containerMs }).catch(() => undefined);
-  }
-}
-
-async function sizeOf(container: Docker.Container, path: string): Promise<number> {
-  try {
-    const answer: unknown = await heard("looking into a sandbox", container.infoArchive({ path }));
-    // Its answer is a stream without content: left alone, its connection would be held for ever.
-    if (answer instanceof Readable) answer.destroy();
-    const stat = PathAnswer.parse(answer).headers["x-docker-container-path-stat"];
-    return StatAnswer.parse(JSON.parse(Buffer.from(stat, "base64").toString())).size;
-  } catch {
-    return 0;
   }
 }
 

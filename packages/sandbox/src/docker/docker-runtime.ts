@@ -15,12 +15,12 @@ import {
 import Docker from "dockerode";
 import type { RuntimeScene } from "../runtime-scene.ts";
 import { sandboxGone } from "../shared/sandbox-gone.ts";
-import { Places, pause, Turns, unlessAborted, within } from "../shared/waiting.ts";
+import { Places, Turns, unlessAborted, within } from "../shared/waiting.ts";
 import { ContainerAnswer, InfoAnswer } from "./answers.ts";
 import { closeBeside } from "./beside.ts";
 import { ContainerMaker, type MadeContainer } from "./container-maker.ts";
 import { containerName, defaultResources, labels, specLabels } from "./container-options.ts";
-import { asked, containerMs, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
+import { asked, daemonTrouble, heard, refused, statusOf } from "./daemon-trouble.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import { DockerImages } from "./images.ts";
 import { KeptImages } from "./kept-images.ts";
@@ -29,6 +29,7 @@ import { Leftovers } from "./leftovers.ts";
 import { listedSandboxes } from "./listed-sandboxes.ts";
 import { OomWatch } from "./oom-watch.ts";
 import { thisOwner } from "./owner.ts";
+import { removeContainer } from "./remove-container.ts";
 
 const createsAtOnce = 8;
 const renewalsAtOnce = 16;
@@ -44,6 +45,7 @@ export class DockerRuntime implements SandboxRuntime {
     "images with neither bash nor a shell that can wait (busybox has one): a sandbox's lease is its whole life",
     "services beside a sandbox have no lease of their own: when all of this is killed they stay until something of it runs again",
     "a public network is the machine's own bridge, with all that can be reached from there",
+    "one with services beside it can't be reset: they keep what was done to them",
     "a snapshot holds neither memory file systems nor processes",
   ];
   readonly #docker: Docker;
@@ -206,29 +208,8 @@ export class DockerRuntime implements SandboxRuntime {
   }
 
   async close(id: string, signal: AbortSignal): Promise<void> {
-    await unlessAborted(this.#remove(containerName(id)), signal);
+    await unlessAborted(removeContainer(this.#docker.getContainer(containerName(id))), signal);
     await unlessAborted(closeBeside(this.#docker, id), signal);
-  }
-
-  async #remove(name: string): Promise<void> {
-    const container = this.#docker.getContainer(name);
-    const giveUpMs = performance.now() + removalMs;
-    for (let waitMs = 20; ; waitMs = Math.min(500, waitMs * 2)) {
-      try {
-        await heard("closing a sandbox", container.remove({ force: true, v: true }), { limitMs: containerMs });
-        return;
-      } catch (error) {
-        if (statusOf(error) === 404) return;
-        // 409: somebody else is removing it; it is closed when that is done.
-        if (statusOf(error) !== 409 || performance.now() > giveUpMs) {
-          const cause = error instanceof Error ? error : undefined;
-          if (statusOf(error) === null) throw daemonTrouble(error, "closing a sandbox");
-          const message = `closing a sandbox: ${cause?.message ?? String(error)}`;
-          throw new BoundaryError("sandbox", "unavailable", message, { cause, retryable: true });
-        }
-      }
-      await pause(waitMs);
-    }
   }
 
   async list(signal: AbortSignal): Promise<readonly SandboxFact[]> {

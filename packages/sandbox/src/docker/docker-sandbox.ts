@@ -1,4 +1,4 @@
-/** One container as a sandbox. Holds no state of its own: any process that knows its name has the same view of it. */
+/** One container as a sandbox. Holds nothing but which one it is: any process that knows its name has the same view of it. */
 import type { ExecRequest, ExecResult, Sandbox, SandboxProcess, SpawnRequest } from "@rolldeck/contracts/ports/sandbox";
 import { FilesByExec } from "../shared/files-by-exec.ts";
 import { unlessAborted } from "../shared/waiting.ts";
@@ -7,6 +7,7 @@ import { asked } from "./daemon-trouble.ts";
 import { execCommand } from "./exec-command.ts";
 import { imageLabels, snapshotRepository } from "./kept-images.ts";
 import { killProcesses } from "./kill-processes.ts";
+import { remakeContainer } from "./remake-container.ts";
 import { spawnCommand } from "./spawn-command.ts";
 
 /** Of many gigabytes, on a slow disk. */
@@ -14,7 +15,7 @@ const commitMs = 900_000;
 
 export class DockerSandbox extends FilesByExec implements Sandbox {
   readonly runtime = "docker";
-  readonly #scene: ContainerScene;
+  #scene: ContainerScene;
 
   constructor(scene: ContainerScene) {
     super();
@@ -39,6 +40,13 @@ export class DockerSandbox extends FilesByExec implements Sandbox {
 
   killAll(signal: AbortSignal, user?: string): Promise<void> {
     return unlessAborted(killProcesses(this.#scene, user ?? this.#scene.user), signal);
+  }
+
+  /** A new container of its image takes the old one's place, with its name, bounds and network. */
+  async reset(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const container = await unlessAborted(remakeContainer(this.#scene, signal), signal);
+    this.#scene = { ...this.#scene, container };
   }
 
   /** Its memory file systems and processes are no part of it. It stays while the sandbox does, and then as long as it is used. */

@@ -12,6 +12,7 @@ describe.skipIf(testDocker() === null)("with a Docker daemon", () => {
     otherUser: "nobody",
     told: {},
     holder: { module: fileURLToPath(new URL("../../testing/docker-runtime.ts", import.meta.url)) },
+    resets: true,
     many: 64,
   });
 });

@@ -2,13 +2,27 @@
  * What the folder of a sandbox says about it, so that any process of this deployment can find, enter and end it. Invariant: a
  * process number alone is never trusted, only with the time that process started: numbers are used again.
  */
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { startOf } from "../shared/process-start.ts";
 
 const ProcessFact = z.object({ pid: z.int().min(2), start: z.string() });
 export type ProcessFact = z.infer<typeof ProcessFact>;
+
+const amount = z.number().nullable();
+const HeldSpec = z.object({
+  id: z.string(),
+  labels: z.record(z.string(), z.string()),
+  resources: z.object({ cpus: amount, memoryMb: amount, pids: amount, diskMb: amount }),
+  workdir: z.string().nullable(),
+  environment: z.record(z.string(), z.string()),
+  mounts: z.array(z.object({ source: z.string(), target: z.string(), readOnly: z.boolean() })),
+  leaseMs: z.number(),
+  maxLifeMs: z.number(),
+});
+/** What a sandbox without image, network and services is made of. */
+export type HeldSpec = z.infer<typeof HeldSpec>;
 
 const HeldRecord = z.object({
   id: z.string(),
@@ -27,6 +41,8 @@ const HeldRecord = z.object({
   }),
   workdir: z.string(),
   environment: z.record(z.string(), z.string()),
+  /** As it was asked for, to make it anew; absent in those of earlier releases. */
+  spec: HeldSpec.optional(),
 });
 export type HeldRecord = z.infer<typeof HeldRecord>;
 
@@ -46,6 +62,11 @@ export async function readRecord(folder: string): Promise<HeldRecord | null> {
   } catch {
     return null;
   }
+}
+
+/** From now on nobody finds it, and its folder counts as that of one that is being opened. */
+export async function dropRecord(folder: string): Promise<void> {
+  await rm(recordPath(folder), { force: true });
 }
 
 /** The keeper ends the sandbox at this time. */

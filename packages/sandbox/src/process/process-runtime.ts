@@ -24,7 +24,16 @@ import {
   type SandboxCgroups,
   usableCgroups,
 } from "./cgroups.ts";
-import { type HeldRecord, isAlive, killProcess, readLease, readRecord, writeLease } from "./held-record.ts";
+import {
+  dropRecord,
+  type HeldRecord,
+  type HeldSpec,
+  isAlive,
+  killProcess,
+  readLease,
+  readRecord,
+  writeLease,
+} from "./held-record.ts";
 import { hostAilment } from "./host-ailment.ts";
 import { ProcessSandbox } from "./process-sandbox.ts";
 import { workdirTrouble } from "./sandbox-view.ts";
@@ -71,14 +80,21 @@ export class ProcessRuntime implements SandboxRuntime {
       if (error.code !== "EEXIST") throw error;
       throw new BoundaryError("sandbox", "refused", `there is a sandbox named ${spec.id} already`, { cause: error });
     });
+    return this.#sandbox(await this.#start(heldSpec(spec), signal));
+  }
+
+  #sandbox(record: HeldRecord): ProcessSandbox {
+    return new ProcessSandbox(record, (held, signal) => this.#remake(held, signal));
+  }
+
+  /** In its folder, which goes where it does not come up. */
+  async #start(spec: HeldSpec, signal: AbortSignal): Promise<HeldRecord> {
+    const folder = this.#folder(spec.id);
     let cgroups: SandboxCgroups = noCgroups;
     try {
       cgroups = await this.#makeCgroups(spec);
-      const record = await startSandbox(
-        { folder, spec, cgroups, uid: process.getuid?.() === 0 ? nobody : null },
-        signal,
-      );
-      return new ProcessSandbox(record);
+      const uid = process.getuid?.() === 0 ? nobody : null;
+      return await startSandbox({ folder, spec, cgroups, uid }, signal);
     } catch (error) {
       await removeCgroups(cgroups.folders);
       await rm(folder, { recursive: true, force: true });
@@ -92,10 +108,23 @@ export class ProcessRuntime implements SandboxRuntime {
     }
   }
 
+  /** @throws BoundaryError("sandbox", "gone") for one that ended, or that somebody else made anew */
+  async #remake({ id, first }: HeldRecord, signal: AbortSignal): Promise<HeldRecord> {
+    signal.throwIfAborted();
+    const held = await this.#living(id);
+    if (held === null || held.first.pid !== first.pid || held.first.start !== first.start) throw sandboxGone(id);
+    if (held.spec === undefined)
+      throw new BoundaryError("sandbox", "refused", `sandbox ${id} does not say what it was`);
+    // Out of sight first: another process would clear up after one that ended.
+    await dropRecord(this.#folder(id));
+    await endSandbox(held);
+    return this.#start(held.spec, signal);
+  }
+
   async attach(id: string): Promise<Sandbox> {
     const record = await this.#living(id);
     if (record === null) throw sandboxGone(id);
-    return new ProcessSandbox(record);
+    return this.#sandbox(record);
   }
 
   async renew(ids: readonly string[], leaseMs: number): Promise<ReadonlySet<string>> {
@@ -163,7 +192,7 @@ export class ProcessRuntime implements SandboxRuntime {
     await rm(folder, { recursive: true, force: true });
   }
 
-  async #makeCgroups(spec: SandboxSpec): Promise<SandboxCgroups> {
+  async #makeCgroups(spec: HeldSpec): Promise<SandboxCgroups> {
     this.#cgroups ??= usableCgroups();
     const version = await this.#cgroups;
     return version === null ? noCgroups : makeCgroups(version, cgroupName(spec.id), limitsOf(spec));
@@ -188,6 +217,20 @@ function refuseWhatCantBe(spec: SandboxSpec): void {
   const [, why] = refusals.find(([applies]) => applies) ?? [];
   if (why !== undefined) throw new BoundaryError("sandbox", "refused", `a process sandbox can't be opened so: ${why}`);
 }
+
+const heldSpec = ({
+  id,
+  labels,
+  resources,
+  workdir,
+  environment,
+  mounts,
+  leaseMs,
+  maxLifeMs,
+}: SandboxSpec): HeldSpec => ({
+  ...{ id, labels, resources, workdir, environment, leaseMs, maxLifeMs },
+  mounts: [...mounts],
+});
 
 /** The keeper first: it would take the folder away under us. */
 async function endSandbox(record: HeldRecord): Promise<void> {

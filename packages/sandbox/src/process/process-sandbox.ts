@@ -24,14 +24,26 @@ const killedMs = 5000;
 /** Of ending everything, where another process asks for it at the same time and they end each other. */
 const clearTries = 5;
 
+/** Ends a sandbox and makes it anew. @throws BoundaryError("sandbox"), the signal's reason */
+export type Remake = (record: HeldRecord, signal: AbortSignal) => Promise<HeldRecord>;
+
 export class ProcessSandbox extends FilesByExec implements Sandbox {
   readonly runtime = "process";
 
   /** Two that end everything would end each other first. */
   readonly #clearing = new Turns();
 
-  constructor(readonly record: HeldRecord) {
+  #record: HeldRecord;
+  readonly #remake: Remake;
+
+  constructor(record: HeldRecord, remake: Remake) {
     super();
+    this.#record = record;
+    this.#remake = remake;
+  }
+
+  get record(): HeldRecord {
+    return this.#record;
   }
 
   get id(): string {
@@ -82,6 +94,11 @@ export class ProcessSandbox extends FilesByExec implements Sandbox {
   async killAll(signal: AbortSignal, user?: string): Promise<void> {
     await this.#check(user, signal);
     await this.#clear();
+  }
+
+  /** Its namespaces end with all that is in them, and new ones take their place. */
+  async reset(signal: AbortSignal): Promise<void> {
+    this.#record = await this.#remake(this.#record, signal);
   }
 
   /** Everything in it but process 1 and who says so. */

@@ -24,7 +24,15 @@ const asRoot = process.getuid?.() === 0;
 describe.skipIf(ailment !== null)("as every runtime", () => {
   afterAll(() => rm(conformanceFolder, { recursive: true, force: true }));
   describeConformance("process", makeRuntime, {
-    ...{ image: null, folder: "/home/agent", smallFolder: "/tmp", otherUser: "root", many: 64, keepsBoundingSet: true },
+    ...{
+      image: null,
+      folder: "/home/agent",
+      smallFolder: "/tmp",
+      otherUser: "root",
+      many: 64,
+      resets: true,
+      keepsBoundingSet: true,
+    },
     told: { users: /users/, ...(asRoot ? {} : { memory: /memory/ }) },
     holder: {
       module: fileURLToPath(new URL("../../testing/process-runtime.ts", import.meta.url)),

@@ -7,11 +7,10 @@ import { closeSync, openSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { SandboxSpec } from "@rolldeck/contracts/ports/sandbox";
 import { startOf } from "../shared/process-start.ts";
 import type { SandboxCgroups } from "./cgroups.ts";
 import { enterProgram } from "./enter-program.ts";
-import { type HeldRecord, type ProcessFact, writeLease, writeRecord } from "./held-record.ts";
+import { type HeldRecord, type HeldSpec, type ProcessFact, writeLease, writeRecord } from "./held-record.ts";
 import { hostArchitecture } from "./host-ailment.ts";
 import { firstProcess, keeperScript } from "./keeper-script.ts";
 import { etcFiles, homeFolder, viewArguments, type viewFiles } from "./sandbox-view.ts";
@@ -24,7 +23,7 @@ const startMs = 15_000;
 /** Where a spec says nothing. */
 const defaults = { cpus: 2, memoryMb: 2048, pids: 256, diskMb: 512 };
 
-export const limitsOf = ({ resources }: SandboxSpec) => ({
+export const limitsOf = ({ resources }: Pick<HeldSpec, "resources">) => ({
   cpus: resources.cpus ?? defaults.cpus,
   memoryMb: resources.memoryMb ?? defaults.memoryMb,
   pids: resources.pids ?? defaults.pids,
@@ -33,7 +32,7 @@ export const limitsOf = ({ resources }: SandboxSpec) => ({
 
 export interface Opening {
   readonly folder: string;
-  readonly spec: SandboxSpec;
+  readonly spec: HeldSpec;
   readonly cgroups: SandboxCgroups;
   readonly uid: number | null;
 }
@@ -58,6 +57,7 @@ export async function startSandbox(opening: Opening, signal: AbortSignal): Promi
       ...{ HOME: homeFolder, USER: "nobody", LANG: "C.UTF-8" },
       ...spec.environment,
     },
+    spec,
   };
   await writeRecord(folder, record);
   return record;

@@ -34,6 +34,8 @@ export interface ConformanceFacts {
   readonly holder: { readonly module: string; readonly environment?: Readonly<Record<string, string>> };
   /** Commands join its namespaces from outside, which fills the bounding set; no privilege can be gained from it. */
   readonly keepsBoundingSet?: true;
+  /** They can be reset. */
+  readonly resets?: true;
   /** How many are open at once. */
   readonly many: number;
 }
