@@ -155,6 +155,8 @@ export const EventBody = z.discriminatedUnion("type", [
     purpose: z.enum(sandboxPurposes),
     runtime: z.string(),
     openMs: z.number(),
+    /** An environment that was reset: this rollout is the so manieth in it. Absent where it was opened for it. */
+    place: z.int().optional(),
   }),
   z.object({
     type: z.literal("sandbox-closed"),

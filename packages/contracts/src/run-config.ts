@@ -16,6 +16,8 @@ const label = (max: number) =>
 
 export const sandboxRuntimes = ["docker", "process", "remote", "kubernetes"] as const;
 export type SandboxRuntimeName = (typeof sandboxRuntimes)[number];
+/** Those whose sandboxes can be reset from one rollout to the next. */
+export const resettingRuntimes: readonly SandboxRuntimeName[] = ["docker", "process", "remote"];
 
 export const Bounds = z.strictObject({
   init: z.int().min(1).max(4096).default(64).describe("Rollouts in the init stage at once"),

@@ -1,6 +1,6 @@
 /**
  * The agent's sandbox over init and run: set up before its first turn, collected from and closed after its last. Invariants: what the
- * verifier needs is durable before the sandbox is closed; a time limit ends the agent's work, never what it left.
+ * verifier needs is durable before the sandbox is closed or given on; a time limit ends the agent's work, never what it left.
  */
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
 import { maxEvaluateAttempts } from "@rolldeck/contracts/jobs";
@@ -17,6 +17,7 @@ import {
 } from "@rolldeck/db/hot/kept-sandboxes";
 import { addSandboxPhases } from "@rolldeck/db/hot/sandboxes";
 import { agentSandbox } from "@rolldeck/db/reads/live-sandboxes";
+import { dispatcherNamed } from "@rolldeck/dispatch/registry";
 import { saveEvidence } from "../save-evidence.ts";
 import type { WorkerContext } from "../worker-context.ts";
 import { specOf } from "./grading-sandboxes.ts";
@@ -36,7 +37,8 @@ export async function openForAgent(scene: Scene, agent: AgentOf, signal: AbortSi
   const { of, task, instance } = agent;
   const wanted = { task, spec: specOf(task, instance), purpose: "agent" } as const;
   const prepare = async (sandbox: Sandbox) => task.setUp?.(instance, sandbox, signal);
-  const opened = await scene.sandboxes.open(of, wanted, { inPlace: gradesInPlace(agent), prepare }, signal);
+  const keeps = dispatcherNamed(of.config.dispatcher.name)?.keepsEnvironments ?? false;
+  const opened = await scene.sandboxes.open(of, wanted, { inPlace: gradesInPlace(agent), keeps, prepare }, signal);
   await keepLog(scene, agent, opened, 0, signal);
 }
 
@@ -64,7 +66,7 @@ export async function collectFromAgent(
   if (!gradesInPlace(agent)) await partWith(scene, agent, opened);
 }
 
-/** Its lease ends with the run stage: from here on it is gone, or held for people and counted as that. */
+/** Its lease ends with the run stage: from here on it is gone, or held for people and counted as that, or idle. */
 async function partWith(
   { pool, sandboxes }: Scene,
   { of }: AgentOf,
@@ -75,6 +77,8 @@ async function partWith(
   const { keep } = of.config.sandbox;
   const held: Keeping = keep === "never" ? { is: "not-there" } : await keepSandbox(pool, id, holdMinutes(of), null);
   if (held.is === "kept") return sandboxes.keep(id, heldReason);
+  // With the stage's lease it comes to stand by itself, for the run's next rollout to reset.
+  if (row?.environment) return;
   const more = held.is === "no-room" ? `; not kept: ${noRoomWords(held)}` : "";
   return sandboxes.close(runtime, id, { reason: `its agent is done${more}` });
 }

@@ -132,7 +132,7 @@ export class SandboxForecast {
     const runtime = runtimeOf({ sandbox }, config);
     if (runtime.expect === undefined) return null;
     const { task, instance } = await taskOf(tasks, { ...rollout, config });
-    const owner = { runId: rollout.runId, rolloutId: "", attempt: 0, purpose: "agent" } as const;
+    const owner = { runId: rollout.runId, rolloutId: "", attempt: 0, purpose: "agent", isEnvironment: false } as const;
     return { runtime, spec: sandboxSpec("", specOf(task, instance), config, owner) };
   }
 }

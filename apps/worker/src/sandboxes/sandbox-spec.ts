@@ -1,4 +1,5 @@
 /** What a rollout's sandbox is to be: its task's wishes, the run's own numbers instead of them, and names to find it by. */
+import { createHash } from "node:crypto";
 import type { SandboxPurpose } from "@rolldeck/contracts/events";
 import type { SandboxSpec, TaskSandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
@@ -21,6 +22,8 @@ export interface SandboxOwner {
   readonly rolloutId: string;
   readonly attempt: number;
   readonly purpose: SandboxPurpose;
+  /** Its run keeps it: it is named after no rollout. */
+  readonly isEnvironment: boolean;
 }
 
 /** @param id as `sandboxId` makes it */
@@ -44,14 +47,28 @@ export function sandboxSpec(
     },
     labels: {
       run: owner.runId,
-      rollout: owner.rolloutId,
-      attempt: String(owner.attempt),
+      ...(owner.isEnvironment ? { environment: id } : { rollout: owner.rolloutId, attempt: String(owner.attempt) }),
       purpose: owner.purpose,
     },
     mounts: [],
     leaseMs: sandboxLeaseMs,
     maxLifeMs: init + run + evaluate + moreMs,
   };
+}
+
+/** Equal for what is opened alike, names aside. */
+export function fingerprintOf(runtime: string, spec: SandboxSpec): string {
+  const { id: _id, labels: _labels, ...rest } = spec;
+  return createHash("sha256")
+    .update(JSON.stringify([runtime, sorted(rest)]))
+    .digest("hex");
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]));
 }
 
 /** For people: an image's name, or what it is built from. */

@@ -123,16 +123,16 @@ export class SandboxUpkeep {
     await Promise.all(Array.from({ length: breadth }, lane));
   }
 
-  async #close({ id, runtime, state, due, keep }: LiveSandbox): Promise<void> {
+  async #close({ id, runtime, state, due, keep, idle }: LiveSandbox): Promise<void> {
     const { pool, onTrouble } = this.#options;
     try {
       if (keep) {
         await sandboxEnded(pool, id, { state: "kept", reason: due });
         return;
       }
-      // Its row first: somebody may ask for more time this very moment. What then can't be closed ends with its lease.
-      const last = { state: "closed", reason: due, unlessKept: true } as const;
-      if (state === "kept" && !(await sandboxEnded(pool, id, last))) return;
+      // Its row first: somebody may ask for more time, or take the environment, this very moment. What then can't be closed ends with its lease.
+      const last = { state: "closed", reason: due, unlessKept: true, ifIdle: idle } as const;
+      if ((state === "kept" || idle) && !(await sandboxEnded(pool, id, last))) return;
       await this.#options.runtime(runtime).close(id, this.#limit());
       await sandboxEnded(pool, id, { state: "closed", reason: due });
     } catch (error) {
@@ -149,8 +149,9 @@ export class SandboxUpkeep {
     );
     // Asked again: what became due meanwhile was closed, not lost.
     const inUse = missing.length === 0 ? [] : (await liveSandboxes(pool)).filter(({ due }) => due === null);
-    for (const { id } of inUse) {
-      if (!missing.some((row) => row.id === id)) continue;
+    for (const { id, state, rolloutId } of inUse) {
+      // An environment that passed on is not there while it is reset.
+      if (state === "opening" || !missing.some((row) => row.id === id && row.rolloutId === rolloutId)) continue;
       await sandboxEnded(pool, id, { state: "lost", reason: "its runtime no longer has it" });
     }
     await this.#endStrangers(runtime);

@@ -1,12 +1,13 @@
 /**
  * Admission: waiting → queued with its leases, all of one plan in one statement. Invariants: a pool's `used` is the number of its
- * leases and never passes its size less what is kept, whoever admits at the same moment; a rollout gets all its leases or stays
+ * leases and of the idle environments, and never passes its size less what is kept, whoever admits at the same moment; a rollout gets all its leases or stays
  * where it is; what a person holds stays where it is.
  */
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { RunStatus, Stage } from "@rolldeck/contracts/lifecycle";
 import type { NewLease, RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type pg from "pg";
+import { environmentsAtHand, environmentsHandedOver } from "./environments.ts";
 import { eventLog } from "./event-log.ts";
 import { poolRoom } from "./kept-sandboxes.ts";
 import { queuedLease } from "./queued-lease.ts";
@@ -39,16 +40,20 @@ locked as materialized (
 pool_lock as materialized (
   select resource, ${poolRoom("l")} - used as free from locked l
 ),
+${environmentsAtHand},
 asked as materialized (
-  select c.ord, c.rollout_id, c.attempt, l.resource, l.until, row_number() over (partition by l.resource order by c.ord) as place
+  select c.ord, c.rollout_id, c.attempt, l.resource, l.until, l.resource = 'sandbox' and h.id is not null as has_room,
+    count(*) filter (where l.resource <> 'sandbox' or h.id is null) over (partition by l.resource order by c.ord) as place
   from unnest($9::int[], $10::text[], $11::text[]) as l (ord, resource, until) join candidate c using (ord)
+  left join at_hand h using (ord)
   where not exists (select from pool_leases p where p.resource = l.resource and p.rollout_id = c.rollout_id)
 ),
 admitted as materialized (
   select c.* from candidate c
   where not exists (
-    select from asked a left join pool_lock p using (resource) where a.ord = c.ord and a.place > coalesce(p.free, 0))
+    select from asked a left join pool_lock p using (resource) where a.ord = c.ord and not a.has_room and a.place > coalesce(p.free, 0))
 ),
+${environmentsHandedOver},
 taken as (
   insert into pool_leases (resource, rollout_id, run_id, attempt, until)
   select a.resource, a.rollout_id, $1, a.attempt, a.until from asked a join admitted using (ord)
@@ -57,7 +62,8 @@ taken as (
 -- All that the row's check reads is taken from the lock. The check is made of the row as the statement's snapshot has it, before the update
 -- finds that it was changed since: \`p.used + n\` would be refused where leases came back meanwhile, though the sum holds.
 counted as (
-  update pools p set used = l.used + t.n, size = l.size
+  update pools p set size = l.size,
+    used = l.used + t.n - case when t.resource = 'sandbox' then (select count(*)::int from handed) else 0 end
   from (select resource, count(*)::int as n from taken group by resource) t join locked l using (resource)
   where p.resource = t.resource
   returning 1

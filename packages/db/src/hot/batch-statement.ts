@@ -4,6 +4,7 @@
  * an entry whose claim is not current changes nothing; `seq` grows by one per written entry, in the order of commits.
  */
 import type { BatchParts } from "./batch-rows.ts";
+import { roomsReturned } from "./environments.ts";
 import { eventLog } from "./event-log.ts";
 
 /** Numbers parameters as they are named, so that the text and the list can't drift apart. */
@@ -190,16 +191,9 @@ attempts_ended as (
 freed as (
   delete from pool_leases l using edge e
   where l.rollout_id = e.rollout_id and e.move <> 'hand-back' and (e.move = 'settle' or l.until = e.stage)
-  returning l.resource
+  returning l.resource, l.rollout_id
 ),
-pool_lock as materialized (
-  select resource from pools where resource in (select resource from freed) order by resource for no key update
-),
-returned as (
-  update pools p set used = p.used - f.n from (select resource, count(*)::int as n from freed group by resource) f
-  where p.resource = f.resource and (select count(*) from pool_lock) > 0
-  returning 1
-)`;
+${roomsReturned}`;
 
 const log = (parts: BatchParts, done: readonly string[]): string => `
 happened as materialized (

@@ -2,6 +2,7 @@
  * Rollouts that end unscored together with what they belong to. The rows stay: what they did until then can be read, and the
  * sandboxes go as those of any settled rollout do.
  */
+import { roomsReturned } from "./environments.ts";
 
 /**
  * A CTE after one named `holder` (id, group_id, attempt, stage, state, claim; locked): those that another statement moved on after this one
@@ -39,16 +40,9 @@ spans_ended as (
   returning 1
 ),
 freed as (
-  delete from pool_leases l using moved m where l.rollout_id = m.id returning l.resource
+  delete from pool_leases l using moved m where l.rollout_id = m.id returning l.resource, l.rollout_id
 ),
-pool_lock as materialized (
-  select resource from pools where resource in (select resource from freed) order by resource for no key update
-),
-returned as (
-  update pools p set used = p.used - f.n from (select resource, count(*)::int as n from freed group by resource) f
-  where p.resource = f.resource and (select count(*) from pool_lock) > 0
-  returning 1
-)`;
+${roomsReturned}`;
 
 /** SQL condition that holds once all of it is written. */
 export const cancelledDone =

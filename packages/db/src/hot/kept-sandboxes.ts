@@ -15,7 +15,7 @@ const maxLife = "interval '30 hours'";
 
 /** SQL number: sandboxes of any run that stay though no lease stands for them. */
 export const keptRoom = `(select count(*)::int from sandboxes k where k.state in ('opening', 'open', 'kept')
-  and (k.state = 'kept' or (k.state = 'open' and k.keep_until > now()
+  and (k.state = 'kept' or (k.state = 'open' and k.keep_until > now() and k.idle_since is null
     and not exists (select from pool_leases l where l.resource = 'sandbox' and l.rollout_id = k.rollout_id))))`;
 
 /** SQL number: leases there may be of a pool; one is left whatever is kept. @param p alias of the pool's row */

@@ -8,6 +8,7 @@ import type { RolloutOutcome } from "@rolldeck/contracts/lifecycle";
 import type { RolloutSnapshot } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { cutText } from "./clean-text.ts";
+import { roomsReturned } from "./environments.ts";
 import { eventLog, rolloutStatus } from "./event-log.ts";
 import { queuedLease } from "./queued-lease.ts";
 
@@ -87,16 +88,9 @@ spans_begun as (
 freed as (
   delete from pool_leases l using granted g
   where l.rollout_id = g.rollout_id and (g.move in ('settle', 'retry') or (g.move = 'regrade' and l.until = 'evaluate'))
-  returning l.resource
+  returning l.resource, l.rollout_id
 ),
-pool_lock as materialized (
-  select resource from pools where resource in (select resource from freed) order by resource for no key update
-),
-returned as (
-  update pools p set used = p.used - f.n from (select resource, count(*)::int as n from freed group by resource) f
-  where p.resource = f.resource and (select count(*) from pool_lock) > 0
-  returning 1
-),
+${roomsReturned},
 happened as materialized (
   select m.ord, m.run_id, 'rollout-status' as type, m.id as rollout_id, m.move <> 'redeliver' as wakes,
     ${rolloutStatus({

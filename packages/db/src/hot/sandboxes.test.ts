@@ -54,6 +54,7 @@ test("a sandbox has its row before it is opened, and its story in the log", asyn
     id: row.id,
     runtime: "docker",
     keep: false,
+    environment: false,
   });
   expect(await sandboxEnded(database.pool, row.id, { state: "closed", reason: "done" })).toBe(true);
   expect(await sandboxEnded(database.pool, row.id, { state: "lost", reason: "again" })).toBe(false);

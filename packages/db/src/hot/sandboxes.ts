@@ -26,6 +26,8 @@ export interface NewSandboxRow extends SandboxClaim {
   readonly network: string;
   /** The verifier works in it: it stays through grading. */
   readonly inPlace: boolean;
+  /** Of an environment, which the run keeps: what it is opened as. */
+  readonly fingerprint?: string;
 }
 /** Milliseconds by the name of what took them. */
 export type SandboxPhases = Readonly<Record<string, number>>;
@@ -36,9 +38,18 @@ holder as materialized (
 )`;
 
 const planSql = `
-with ${holder}
-insert into sandboxes (id, run_id, rollout_id, attempt, purpose, claim, runtime, image, network, state, in_place)
-select $1, $3, id, $4, $6, $5, $7, $8, $9, 'opening', $10 from holder`;
+with ${holder},
+planned as (
+  insert into sandboxes (id, run_id, rollout_id, attempt, purpose, claim, runtime, image, network, state, in_place, environment,
+    fingerprint)
+  select $1, $3, id, $4, $6, $5, $7, $8, $9, 'opening', $10, $11::text is not null, $11 from holder
+  returning id, rollout_id, attempt, environment
+),
+noted as (
+  insert into sandbox_uses (sandbox_id, place, rollout_id, attempt)
+  select id, 1, rollout_id, attempt from planned where environment returning 1
+)
+select id from planned where (select count(*) from noted) >= 0`;
 
 /** Before it is opened. @throws FencedError; BoundaryError("infrastructure") when the database is away */
 export async function planSandbox(pool: pg.Pool, row: NewSandboxRow): Promise<void> {
@@ -53,6 +64,7 @@ export async function planSandbox(pool: pg.Pool, row: NewSandboxRow): Promise<vo
     row.image === null ? null : cutText(row.image, 300),
     cutText(row.network, 300),
     row.inPlace,
+    row.fingerprint ?? null,
   ];
   if ((await changed(pool, planSql, values)) !== 1) throw new FencedError(`rollout ${row.rolloutId}`);
 }
@@ -67,7 +79,8 @@ opened as (
 happened as materialized (
   select 1 as ord, run_id, 'sandbox-opened' as type, rollout_id,
     jsonb_build_object('type', 'sandbox-opened', 'rolloutId', rollout_id, 'attempt', attempt, 'sandboxId', id,
-      'purpose', purpose, 'runtime', runtime, 'openMs', coalesce((phases->>'open')::float8, 0)) as body
+      'purpose', purpose, 'runtime', runtime, 'openMs', coalesce((phases->>'open')::float8, (phases->>'reset')::float8, 0))
+      || case when uses > 1 then jsonb_build_object('place', uses) else '{}' end as body
   from opened
 ),
 ${eventLog()}
@@ -99,20 +112,29 @@ export async function addSandboxPhases(pool: pg.Pool, id: string, phases: Sandbo
 }
 
 const endedSql = `
-with ended as (
-  update sandboxes set state = $2, phases = phases || $4::jsonb,
+with target as materialized (
+  select id, idle_since is not null as idle from sandboxes
+  where id = $1 and (state in ('opening', 'open') or (state = 'kept' and $2 <> 'kept'))
+    and not ($5 and coalesce(keep_until > now(), false) and reason is distinct from '${heldReason}')
+    and ($6::bigint is null or claim = $6) and (not $7 or idle_since is not null)
+  for update
+),
+ended as (
+  update sandboxes s set state = $2, phases = phases || $4::jsonb, idle_since = null,
     -- Why it could not be kept stands beside why it was closed.
     reason = case when state = 'open' then nullif(concat_ws('; ', $3::text, reason), '') else $3::text end,
     closed_at = case when $2 = 'kept' then null else clock_timestamp() end
-  where id = $1 and (state in ('opening', 'open') or (state = 'kept' and $2 <> 'kept'))
-    and not ($5 and keep_until > now() and reason is distinct from '${heldReason}')
-  returning *
+  from target t where s.id = t.id
+  returning s.*, t.idle
+),
+room as (
+  update pools p set used = p.used - 1 where p.resource = 'sandbox' and exists (select from ended where idle) returning 1
 ),
 happened as materialized (
   select 1 as ord, run_id, 'sandbox-closed' as type, rollout_id,
     jsonb_build_object('type', 'sandbox-closed', 'rolloutId', rollout_id, 'attempt', attempt, 'sandboxId', id,
       'purpose', purpose, 'state', state, 'reason', reason) as body
-  from ended
+  from ended where (select count(*) from room) >= 0
 ),
 ${eventLog()}
 select (select count(*)::int from ended) as n, (select count(sent) from notified) as notified`;
@@ -127,11 +149,19 @@ export async function sandboxEnded(
     readonly phases?: SandboxPhases;
     /** Only where nobody wants to keep it any more. */
     readonly unlessKept?: boolean;
+    /** Only where this claim has it still: an environment passes on. */
+    readonly claim?: number;
+    /** Only an environment that no rollout has. */
+    readonly ifIdle?: boolean;
   },
 ): Promise<boolean> {
   const reason = end.reason === null ? null : cutText(end.reason, 300);
   const phases = JSON.stringify(wholeMs(end.phases ?? {}));
-  return (await counted(pool, endedSql, [id, end.state, reason, phases, end.unlessKept ?? false])) === 1;
+  const values = [
+    ...[id, end.state, reason, phases, end.unlessKept ?? false],
+    ...[end.claim ?? null, end.ifIdle ?? false],
+  ];
+  return (await counted(pool, endedSql, values)) === 1;
 }
 
 const shellSql = `

@@ -70,6 +70,9 @@ held as (
   select run_id, json_object_agg(resource, n) as held from
     (select run_id, resource, count(*) as n from pool_leases group by 1, 2) l group by run_id
 ),
+idle as (
+  select run_id, count(*)::int as n from sandboxes where idle_since is not null and state = 'open' group by run_id
+),
 evaluating as (
   select run_id, json_object_agg(resource, n) as held from (
     select l.run_id, l.resource, count(*) as n
@@ -94,10 +97,10 @@ tasks as (
 )
 select l.id, l.project, l.dispatcher -> 'bounds' as bounds, l.dispatcher ->> 'name' as dispatcher,
   coalesce((l.dispatcher ->> 'weight')::float8, 1) as weight, coalesce((l.dispatcher ->> 'priority')::int, 0) as priority,
-  coalesce(h.held, '{}') as held, coalesce(e.held, '{}') as evaluating, coalesce(w.waiting, '[]') as waiting, t.tasks,
+  coalesce(h.held, '{}') as held, coalesce(i.n, 0) as idle, coalesce(e.held, '{}') as evaluating, coalesce(w.waiting, '[]') as waiting, t.tasks,
   (extract(epoch from w.oldest) * 1000)::float8 as waiting_since
 from live l left join held h on h.run_id = l.id left join evaluating e on e.run_id = l.id left join waiting w on w.run_id = l.id
-left join tasks t on t.run_id = l.id
+left join tasks t on t.run_id = l.id left join idle i on i.run_id = l.id
 order by l.id`;
 
 const Held = z.partialRecord(z.enum(resources), z.int());
@@ -109,6 +112,8 @@ const DemandRow = z.object({
   weight: z.number(),
   priority: z.int(),
   held: Held,
+  /** Environments that no rollout has. */
+  idle: z.int(),
   evaluating: Held,
   waiting: z.array(z.object({ stage: z.enum(stages), purpose: z.enum(["train", "evaluate"]), n: z.int() })),
   tasks: z.array(z.string()).nullable(),
@@ -139,7 +144,9 @@ export async function readDemands(pool: pg.Pool, facts: DemandFacts = anything):
 
 function demandOf(resource: Resource, run: DemandRow, facts: DemandFacts): Demand {
   const held = run.held[resource] ?? 0;
-  const wanted = Math.max(held, wantedOf(resource, run, held, run.waiting, facts));
+  // What is idle is held as long as nobody else is short of it.
+  const kept = resource === "sandbox" ? held + run.idle : held;
+  const wanted = Math.max(kept, wantedOf(resource, run, held, run.waiting, facts));
   const own = run.waiting.filter(({ purpose }) => purpose === "evaluate");
   const evaluating = wantedOf(resource, run, run.evaluating[resource] ?? 0, own, facts);
   return {
@@ -222,7 +229,12 @@ export async function writeGrants(
 /** What each run has of a pool by its grant or its leases, and with it what is spoken for. */
 const grantsSql = `
 with leased as (
-  select resource, run_id, count(*)::int as n from pool_leases group by 1, 2
+  select resource, run_id, count(*)::int as n from (
+    select resource, run_id from pool_leases
+    union all
+    -- Idle environments are the run's as leases are.
+    select 'sandbox', run_id from sandboxes where idle_since is not null and state = 'open'
+  ) l group by 1, 2
 ),
 spoken as (
   select coalesce(g.resource, l.resource) as resource, sum(greatest(coalesce(g.granted, 0), coalesce(l.n, 0)))::int as n
@@ -256,10 +268,11 @@ export async function readGrants(pool: pg.Pool, runId: string): Promise<Resource
   };
 }
 
-/** Pools whose `used` is not the number of their leases: empty when the books are right. */
+/** Pools whose `used` is not the number of their leases and idle environments: empty when the books are right. */
 export async function poolLedger(pool: pg.Pool): Promise<{ resource: Resource; used: number; leases: number }[]> {
   const { rows } = await pool.query(
-    `select * from (select p.resource, p.used, (select count(*) from pool_leases l where l.resource = p.resource)::int as leases
+    `select * from (select p.resource, p.used, ((select count(*) from pool_leases l where l.resource = p.resource)
+         + case when p.resource = 'sandbox' then (select count(*) from sandboxes where idle_since is not null and state = 'open') else 0 end)::int as leases
        from pools p) b where used <> leases order by resource`,
   );
   return z.array(z.object({ resource: z.enum(resources), used: z.int(), leases: z.int() })).parse(rows);

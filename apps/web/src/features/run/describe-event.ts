@@ -103,7 +103,9 @@ export function describeEvent(body: EventBody): EventLine {
       };
     case "sandbox-opened":
       return info(
-        `rollout ${lastOf(body.rolloutId)} ${body.purpose} sandbox opened in ${body.runtime} in ${formatDuration(body.openMs)}`,
+        body.place === undefined
+          ? `rollout ${lastOf(body.rolloutId)} ${body.purpose} sandbox opened in ${body.runtime} in ${formatDuration(body.openMs)}`
+          : `rollout ${lastOf(body.rolloutId)} is number ${body.place} in environment ${lastOf(body.sandboxId)}, reset in ${formatDuration(body.openMs)}`,
         body.rolloutId,
       );
     case "sandbox-closed":
