@@ -6,11 +6,18 @@ const config = (dispatcher: RunConfigInput["dispatcher"], over: Partial<RunConfi
   RunConfig.parse({ kind: "train", name: "x", taskSets: [{ name: "key-chain" }], dispatcher, ...over });
 
 test.each([
-  ["kept environments", { name: "fixed-pool" }, ["dispatcher.name"]],
-  ["an engine's load, which its backend may have", { adaptive: true }, []],
-  ["nothing that is not there", { name: "async", maxStaleness: 2 }, []],
-])("asking for %s", (_what, dispatcher, paths) => {
-  expect(dispatcherIssues(config(dispatcher)).map(({ path }) => path)).toEqual(paths);
+  [
+    "environments where none can be reset",
+    { name: "fixed-pool" },
+    { runtime: "kubernetes" as const },
+    ["dispatcher.name"],
+  ],
+  ["environments where they can be reset", { name: "fixed-pool" }, { runtime: "docker" as const }, []],
+  ["environments where the operator says", { name: "fixed-pool" }, {}, []],
+  ["an engine's load, which its backend may have", { adaptive: true }, {}, []],
+  ["nothing that is not there", { name: "async", maxStaleness: 2 }, {}, []],
+])("asking for %s", (_what, dispatcher, sandbox, paths) => {
+  expect(dispatcherIssues(config(dispatcher, { sandbox })).map(({ path }) => path)).toEqual(paths);
 });
 
 test.each([

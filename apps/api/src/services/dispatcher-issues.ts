@@ -2,18 +2,20 @@
 import type { ChangeDispatcher } from "@rolldeck/contracts/api/dispatch";
 import type { ConfigIssue } from "@rolldeck/contracts/api/runs";
 import type { InputIssue } from "@rolldeck/contracts/errors";
-import { DispatcherConfig, type RunConfig } from "@rolldeck/contracts/run-config";
+import { DispatcherConfig, type RunConfig, resettingRuntimes } from "@rolldeck/contracts/run-config";
 import type { z } from "zod";
 
 type Issue = z.output<typeof ConfigIssue>;
 
-export function dispatcherIssues({ dispatcher }: Pick<RunConfig, "dispatcher">): Issue[] {
+export function dispatcherIssues({ dispatcher, sandbox }: Pick<RunConfig, "dispatcher" | "sandbox">): Issue[] {
   const issues: Issue[] = [];
-  if (dispatcher.name === "fixed-pool")
+  const { runtime } = sandbox;
+  // Where the runtime is the operator's choice, the worker that prepares the run looks.
+  if (dispatcher.name === "fixed-pool" && runtime !== null && !resettingRuntimes.includes(runtime))
     issues.push({
       path: "dispatcher.name",
-      message: "workers open a sandbox anew for every rollout: no environment is kept for the next one yet",
-      fix: "use pipeline with a sandbox pool of that many; fixed-pool can be simulated",
+      message: `environments are reset from one rollout to the next, and ${runtime} sandboxes can't be`,
+      fix: `use pipeline with a sandbox pool of that many, or one of ${resettingRuntimes.join(", ")} as sandbox.runtime`,
     });
   return issues;
 }

@@ -61,8 +61,8 @@ async function list(runId: string, flags: Flags & { all?: boolean }): Promise<vo
     if (page.sandboxes.length === 0) return `no sandbox is there${counts.length > 0 ? ` (${counts.join(", ")})` : ""}`;
     const rows = page.sandboxes.map((each) => [
       each.sandboxId,
-      each.state,
-      each.purpose,
+      each.idleSince === null ? each.state : "idle",
+      each.uses === null ? each.purpose : `${each.purpose}, rollout ${each.uses} in it`,
       each.rolloutId,
       each.attempt,
       each.runtime,

@@ -25,6 +25,10 @@ export const SandboxInfo = z.object({
   state: z.enum(sandboxStates),
   /** Grading happens in the agent's own. */
   inPlace: z.boolean(),
+  /** Of an environment that its run keeps: rollouts that worked in it, each after a reset but the first; null of others. */
+  uses: z.int().nullable(),
+  /** An environment that waits for its next rollout, since when; `rolloutId` names the last one. */
+  idleSince: z.string().nullable(),
   reason: z.string().nullable(),
   /** Of one that is open: how long it is kept from now on, once its stage is over with it. */
   keepUntil: z.string().nullable(),

@@ -81,7 +81,7 @@ handed as (
 )`;
 
 const Taken = z.object({ id: z.string(), runtime: z.enum(sandboxRuntimes), fingerprint: z.string().nullable() });
-export interface TakenEnvironment {
+interface TakenEnvironment {
   readonly id: string;
   readonly runtime: SandboxRuntimeName;
   /** What it was opened as. */

@@ -12,7 +12,8 @@ import { readHead } from "./read-events.ts";
 import { iso, type Queryable, readRow, readRows } from "./rows.ts";
 
 const columns = `"id" as "sandboxId", "run_id" as "runId", "rollout_id" as "rolloutId", "attempt", "purpose", "runtime", "image",
-  "network", "state", "in_place" as "inPlace", "reason", ${iso('"keep_until"')} as "keepUntil", "phases",
+  "network", "state", "in_place" as "inPlace", case when "environment" then "uses" end as "uses",
+  ${iso('"idle_since"')} as "idleSince", "reason", ${iso('"keep_until"')} as "keepUntil", "phases",
   ${iso('"created_at"')} as "createdAt", ${iso('"opened_at"')} as "openedAt", ${iso('"closed_at"')} as "closedAt"`;
 
 const ofRollout = 100;
@@ -29,7 +30,9 @@ export async function readRolloutSandboxes(
   const rows = await readRows(
     db,
     SandboxInfo,
+    // Environments that are another rollout's by now were this one's, too.
     `select ${columns} from "sandboxes" where "rollout_id" = $1
+       or "id" in (select "sandbox_id" from "sandbox_uses" where "rollout_id" = $1)
      order by "attempt" desc, "created_at" desc, "id" limit ${ofRollout + 1}`,
     [rolloutId],
   );

@@ -35,6 +35,7 @@ it("lays out each stage's wait and work with what its sandboxes were busy with",
   const sandbox = (purpose: "agent" | "grade", phases: Record<string, number>, attempt = 1): SandboxInfo => ({
     ...{ sandboxId: `sbx_${purpose}`, runId: "r", rolloutId: "o", attempt, purpose, runtime: "docker", image: null },
     ...{ network: "none", state: "closed", inPlace: false, reason: null, keepUntil: null, phases },
+    ...{ uses: null, idleSince: null },
     ...{ createdAt: at(0), openedAt: at(1), closedAt: at(9) },
   });
   const rows = timingRows(

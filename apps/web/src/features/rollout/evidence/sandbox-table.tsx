@@ -101,6 +101,11 @@ export function SandboxTable({
             <Td className="text-sm whitespace-nowrap">
               {sandbox.purpose === "agent" ? "the agent" : "grading"}
               {sandbox.inPlace && <span className="text-g7"> and grading</span>}
+              {sandbox.uses !== null && (
+                <span className="text-g7" title="An environment that the run keeps and resets for each next rollout">
+                  {`, rollout ${sandbox.uses} in it`}
+                </span>
+              )}
             </Td>
             <Td right>{sandbox.attempt}</Td>
             <Td className="text-sm">{sandbox.runtime}</Td>
@@ -123,7 +128,7 @@ export function SandboxTable({
   );
 }
 
-function State({ sandbox: { state, reason, keepUntil } }: { sandbox: SandboxInfo }): JSX.Element {
+function State({ sandbox: { state, reason, keepUntil, idleSince } }: { sandbox: SandboxInfo }): JSX.Element {
   const now = useNow();
   const left = keepUntil === null ? null : Date.parse(keepUntil) - now;
   const { mark, tone } = looks[state];
@@ -140,7 +145,9 @@ function State({ sandbox: { state, reason, keepUntil } }: { sandbox: SandboxInfo
       <span aria-hidden="true" className={tone}>
         {mark}
       </span>
-      <span className={state === "lost" ? "text-failed" : undefined}>{state === "open" ? "in use" : state}</span>
+      <span className={state === "lost" ? "text-failed" : undefined}>
+        {state !== "open" ? state : idleSince === null ? "in use" : "idle"}
+      </span>
       {kept && <span className="whitespace-nowrap text-g7">{kept}</span>}
       {!kept && reason && (
         <span className="truncate text-g7" title={reason}>
