@@ -25,8 +25,8 @@ import { z } from "zod";
 import { type Scene, startScene } from "./agent/bench-scene.ts";
 import { type Played, play, totalMs } from "./async/played.ts";
 import { runConfigOf } from "./dispatch/live-run.ts";
-import { median } from "./dispatch/median.ts";
 import { taskName, workloadOf } from "./dispatch/workloads.ts";
+import { median } from "./quantile.ts";
 
 type Progress = (line: string) => void;
 

@@ -24,7 +24,6 @@ import { startRedis } from "@rolldeck/queue/testing/redis";
 import { z } from "zod";
 import { order, type Scene, startScene } from "./agent/bench-scene.ts";
 import { type LiveSpan, makespanMs, playLive, runConfigOf, slotBusyPct } from "./dispatch/live-run.ts";
-import { median } from "./dispatch/median.ts";
 import { measureOverheads } from "./dispatch/overheads.ts";
 import { taskName, type WorkloadKind, workloadKinds, workloadOf } from "./dispatch/workloads.ts";
 import { median } from "./quantile.ts";

@@ -1,50 +1,40 @@
 /** Environments that a fixed-pool run keeps and resets, in whole runs on real parts. */
-
 import { poolLedger } from "@rolldeck/db/reconcile/pools";
 import { moveRunFrom } from "@rolldeck/db/runs/move-run";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Rig } from "../../testing/rig.ts";
 import {
   bytes,
   call,
   done,
   doubled,
-  outcomesOf,
   recite,
-  rowsOf,
+  SandboxedScene,
   sandboxedConfig,
-  sandboxedScene,
   shell,
 } from "../../testing/sandboxed-scene.ts";
 
 // Whole runs on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-const scene = await sandboxedScene();
-const { runtime, ailment, start } = scene;
+const scene = await SandboxedScene.make();
+const { runtime, ailment } = scene;
 const signal = new AbortController().signal;
 
-let rig: Rig;
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await rig?.close();
-  await scene.clear();
-});
-afterAll(() => scene.close());
+afterEach(() => void vi.restoreAllMocks());
 
 const dispatcher = { name: "fixed-pool", bounds: { init: 4, run: 2, evaluate: 4 } } as const;
 const config = (change: Parameters<typeof sandboxedConfig>[0] = {}) =>
   sandboxedConfig({ dispatcher, algorithm: { groupsPerStep: 4, groupSize: 2 }, ...change });
 const environments = (runId: string) =>
-  rowsOf(
-    rig,
+  scene.rows(
     "select id, state, uses, reason, idle_since from sandboxes where run_id = $1 and environment order by created_at",
     runId,
   );
 const total = (rows: readonly { uses: number }[]) => rows.reduce((sum, { uses }) => sum + uses, 0);
 
 /** Asked all the while: more than so many were never there at once, by rows and by the runtime, and the books were right. */
-function watch(most: number) {
+function watch(rig: Rig, most: number) {
   const seen = { rows: 0, books: new Set<string>() };
   let isOver = false;
   const watching = (async () => {
@@ -72,12 +62,12 @@ const dirtyAgent = { policy: recite(call(dirty), done) };
 
 describe.skipIf(ailment !== null)("environments of a run", () => {
   test("are few, serve all rollouts clean, and go with the run", async () => {
-    rig = await start(doubled(), dirtyAgent);
-    const end = watch(2);
+    const rig = await scene.start(doubled(), dirtyAgent);
+    const end = watch(rig, 2);
     const runId = await rig.launch(config({ budget: { steps: 2 } }));
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
     await end();
-    expect((await outcomesOf(rig, runId)).map(({ reward, attempt }) => [reward, attempt])).toEqual(
+    expect((await scene.outcomes(runId)).map(({ reward, attempt }) => [reward, attempt])).toEqual(
       Array(16).fill([1, 1]),
     );
     const all = await environments(runId);
@@ -106,25 +96,25 @@ describe.skipIf(ailment !== null)("environments of a run", () => {
         return { reward: success ? 1 : 0, success, parts: {}, notes: null };
       },
     });
-    rig = await start(inPlace, dirtyAgent);
-    const end = watch(2);
+    const rig = await scene.start(inPlace, dirtyAgent);
+    const end = watch(rig, 2);
     const runId = await rig.launch(config());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
     await end();
-    expect((await outcomesOf(rig, runId)).map(({ reward }) => reward)).toEqual(Array(8).fill(1));
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual(Array(8).fill(1));
     expect(await environments(runId)).toHaveLength(2);
   });
 
   test("with one sandbox in all the pool, give way to gradings", async () => {
-    rig = await start(doubled(), dirtyAgent);
+    const rig = await scene.start(doubled(), dirtyAgent);
     await rig.database.pool.query("update pools set size = 1 where resource = 'sandbox'");
     const runId = await rig.launch(config({ algorithm: { groupsPerStep: 1, groupSize: 2 } }));
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
-    expect((await outcomesOf(rig, runId)).map(({ reward }) => reward)).toEqual([1, 1]);
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual([1, 1]);
   });
 
   test("that can't be reset are closed, and new ones take their place", async () => {
-    rig = await start(doubled(), dirtyAgent);
+    const rig = await scene.start(doubled(), dirtyAgent);
     const attach = runtime.attach.bind(runtime);
     let resets = 0;
     vi.spyOn(runtime, "attach").mockImplementation(async (id, stop) => {
@@ -139,11 +129,11 @@ describe.skipIf(ailment !== null)("environments of a run", () => {
       };
       return sandbox;
     });
-    const end = watch(2);
+    const end = watch(rig, 2);
     const runId = await rig.launch(config());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
     await end();
-    expect((await outcomesOf(rig, runId)).map(({ reward }) => reward)).toEqual(Array(8).fill(1));
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual(Array(8).fill(1));
     const all = await environments(runId);
     expect(all.length).toBeGreaterThan(2);
     expect(all.map(({ reason }) => reason)).toContain("not this time");
@@ -164,17 +154,17 @@ describe.skipIf(ailment !== null)("environments of a run", () => {
         await sandbox.writeFile("/tmp/word", bytes(kind === `${index % 2}\n` ? "word\n" : "wrong\n"), {}, signal);
       },
     });
-    rig = await start(kinds, dirtyAgent);
-    const end = watch(2);
+    const rig = await scene.start(kinds, dirtyAgent);
+    const end = watch(rig, 2);
     const runId = await rig.launch(config());
     expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
     await end();
-    expect((await outcomesOf(rig, runId)).map(({ reward }) => reward)).toEqual(Array(8).fill(1));
+    expect((await scene.outcomes(runId)).map(({ reward }) => reward)).toEqual(Array(8).fill(1));
   });
 
   test("pass from a worker that stops to another, and close when the run pauses", async () => {
-    rig = await start(doubled(), { ...dirtyAgent, workers: 2 });
-    const end = watch(2);
+    const rig = await scene.start(doubled(), { ...dirtyAgent, workers: 2 });
+    const end = watch(rig, 2);
     const runId = await rig.launch(config());
     await rig.until("some have had one", async () => total(await environments(runId)) >= 4);
     await rig.workers[0]?.stop();
