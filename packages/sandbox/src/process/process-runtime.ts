@@ -62,10 +62,15 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async ailment(): Promise<string | null> {
     this.#ailment ??= hostAilment();
-    const ailment = await this.#ailment;
-    // What is missing may be installed while we run.
-    if (ailment !== null) this.#ailment = null;
-    return ailment;
+    let isWell = false;
+    try {
+      const ailment = await this.#ailment;
+      isWell = ailment === null;
+      return ailment;
+    } finally {
+      // What is missing may be installed while we run.
+      if (!isWell) this.#ailment = null;
+    }
   }
 
   async open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
