@@ -11,6 +11,7 @@ export default defineConfig({
     ],
     // Those open sandboxes by the dozen, most of them in a Docker daemon: e2e/docker.vitest.config.ts runs them.
     exclude: ["**/node_modules/**", "**/.next/**", "**/*.{docker,sandbox}.test.ts"],
+    setupFiles: ["e2e/runner/property-seed.ts"],
     testTimeout: 90_000,
     hookTimeout: 120_000,
     maxWorkers: 2,

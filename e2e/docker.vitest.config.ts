@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ["packages/**/*.{docker,sandbox}.test.ts", "apps/**/*.{docker,sandbox}.test.ts"],
     exclude: ["**/node_modules/**", "**/.next/**"],
+    setupFiles: ["e2e/runner/property-seed.ts"],
     globalSetup: ["packages/sandbox/testing/docker-setup.ts"],
     testTimeout: 120_000,
     hookTimeout: 180_000,

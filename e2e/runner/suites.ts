@@ -1,4 +1,5 @@
 /** The suites of `npm test`, in the order in which a failure is cheapest to see; `all` marks those of `test:all` only. */
+import { randomInt } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -23,14 +24,19 @@ const say = (text: string): void => {
   process.stdout.write(text);
 };
 
-async function vitest(config: string, limitMs: number, filters: readonly string[] = []): Promise<SuiteResult> {
+async function vitest(
+  config: string,
+  limitMs: number,
+  filters: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<SuiteResult> {
   const folder = mkdtempSync(path.join(tmpdir(), "rolldeck-tests-"));
   const file = path.join(folder, "report.json");
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${file}`];
   // Colours double the length of a log of which only the end may be kept.
   const colour = process.stdout.isTTY ? [] : ["--no-color"];
   const args = ["run", "--config", config, ...colour, ...reporters, ...filters];
-  const end = await runCommand(path.join(root, "node_modules/.bin/vitest"), args, { cwd: root, limitMs });
+  const end = await runCommand(path.join(root, "node_modules/.bin/vitest"), args, { cwd: root, env, limitMs });
   const report = existsSync(file) ? parseVitestReport(readFileSync(file, "utf8")) : null;
   rmSync(folder, { recursive: true, force: true });
   const result = report === null ? emptyResult() : resultOf(report, root);
@@ -93,6 +99,13 @@ async function walks(): Promise<SuiteResult> {
   return endToEnd(8 * minute, "e2e/walks");
 }
 
+/** Properties from a seed that was not tried before; the others of these files cost little. */
+function fuzz(): Promise<SuiteResult> {
+  const seed = String(randomInt(2 ** 31));
+  say(`ROLLDECK_PROPERTY_SEED=${seed}\n`);
+  return vitest("vitest.config.ts", 10 * minute, ["packages/"], { ROLLDECK_PROPERTY_SEED: seed });
+}
+
 const inDocker = "e2e/docker.vitest.config.ts";
 /** Of the tests in Docker: containers themselves, the agent's shell in them, and grading. The others belong to `test:all`. */
 const everyTime = [
@@ -140,6 +153,7 @@ export const suites: readonly Suite[] = [
     needsPython: true,
     run: () => endToEnd(9 * minute, "e2e/chaos/kill-worker", "e2e/chaos/kill-gpu-worker", "e2e/chaos/kill-async"),
   },
+  { name: "fuzz", all: true, run: fuzz },
   { name: "sandboxes", all: true, run: () => vitest(inDocker, 10 * minute, sometimes) },
   { name: "images", all: true, needsPython: true, run: () => endToEnd(10 * minute, "e2e/containers/images") },
 ];
