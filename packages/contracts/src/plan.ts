@@ -141,7 +141,7 @@ export interface RolloutSnapshot {
   readonly firstAttempt?: number;
   readonly evaluateFailures: number;
   readonly holds: readonly Resource[];
-  /** Policy version that served when its run stage was first claimed, of the present attempt; null = not yet. */
+  /** Policy version of the present attempt's first turn; until that is written, the one that served when its run stage was first claimed; null = not yet. */
   readonly firstVersion?: number | null;
   readonly settledAt?: number | null;
   /** A person holds it: it is not admitted to its next stage. */

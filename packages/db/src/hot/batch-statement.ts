@@ -110,7 +110,7 @@ put_turns as (
     as t (ord, ranges, prompt_tokens, sampled_segment, stop_reason, policy_version, cache_hit_tokens, sample_ms, parse_error,
       thread, notes)
   join written w using (ord)
-  returning 1
+  returning rollout_id, turn, policy_version
 ),
 put_calls as (
   insert into tool_calls (rollout_id, attempt, turn, index, name, arguments, raw, state)
@@ -119,9 +119,11 @@ put_calls as (
   join written w using (ord)
   returning 1
 ),
+-- From its first turn on a rollout is as old as that one, and no longer as the claim that may have waited for it.
 counted as (
-  update rollouts r set turns = r.turns + 1, sampled_tokens = r.sampled_tokens + w.sampled
-  from written w where w.kind = 'turn' and r.id = w.rollout_id
+  update rollouts r set turns = r.turns + 1, sampled_tokens = r.sampled_tokens + w.sampled,
+    first_version = case when w.turn = 0 then coalesce(t.policy_version, r.first_version) else r.first_version end
+  from written w join put_turns t using (rollout_id, turn) where w.kind = 'turn' and r.id = w.rollout_id
   returning 1
 )`;
 

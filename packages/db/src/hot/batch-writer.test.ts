@@ -179,6 +179,23 @@ test("calls of one turn end one after the other, each in a write of its own", as
   await writer.close();
 });
 
+test("a rollout is as old as the version of its first turn, whatever served when it was claimed", async () => {
+  const run = await seedRollouts(database.pool, { count: 1 });
+  const [rollout] = run.rollouts as [SeededRollout];
+  await database.pool.query("update rollouts set first_version = 4 where id = $1", [rollout.rolloutId]);
+  const writer = new BatchWriter(database.pool);
+  const ages: (number | null)[] = [];
+  for (const [turn, policyVersion] of [5, 6].entries()) {
+    const entry = turnEntry(rollout, turn);
+    await writer.write({ ...entry, turn: { ...entry.turn, policyVersion } });
+    await writer.write(toolsEntry(rollout, turn));
+    const { rows } = await database.pool.query("select first_version from rollouts where id = $1", [rollout.rolloutId]);
+    ages.push(rows[0].first_version);
+  }
+  expect(ages).toEqual([5, 5]);
+  await writer.close();
+});
+
 test("a turn or its results written twice by one claim are there once, and both writes succeed (fault 41)", async () => {
   const run = await seedRollouts(database.pool, { count: 1 });
   const [rollout] = run.rollouts as [SeededRollout];

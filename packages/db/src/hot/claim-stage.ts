@@ -72,7 +72,7 @@ taken as (
     lease_until = now() + $7::int * interval '1 millisecond', deliveries = r.deliveries + 1,
     -- Nobody's time counts for no limit: what was handed back waited past its lease.
     stage_started_at = coalesce(r.stage_started_at + greatest(now() - r.lease_until, interval '0'), now()),
-    -- Staleness counts from the oldest turn; an attempt that goes on elsewhere keeps it.
+    -- Staleness counts from the oldest turn, which may use a newer version; an attempt that goes on elsewhere keeps it.
     first_version = case when q.stage = 'run' then coalesce(r.first_version, (select serving_version from runs u where u.id = r.run_id))
       else r.first_version end
   from request q
