@@ -86,10 +86,11 @@ select r.id, r.step_id, r.group_id, g.task_set, r.sample, r.attempt, r.stage, r.
     'replaces', g.replaces, 'expectedMs', g.expected_ms, 'held', g.held) end as group,
   coalesce(l.holds, 0) as holds
 from rollouts r join groups g on g.id = r.group_id
-left join (
-  select rollout_id, bit_or(case resource ${resources.map((name, place) => `when '${name}' then ${1 << place}`).join(" ")} end) as holds
-  from pool_leases where run_id = $2 group by rollout_id
-) l on l.rollout_id = r.id
+-- One look each: how many rows a step has is not known to the database until it next counts them, and then it joins row by row.
+left join lateral (
+  select bit_or(case l.resource ${resources.map((name, place) => `when '${name}' then ${1 << place}`).join(" ")} end) as holds
+  from pool_leases l where l.rollout_id = r.id and r.state <> 'settled'
+) l on true
 where r.step_id = any($1::text[])
 order by g.position, r.group_id, r.sample`;
 
@@ -196,7 +197,7 @@ export async function readSnapshot(pool: pg.Pool, runId: string, tasks: TaskFact
   const open = run.steps.filter(({ state }) => state === "gathering" || state === "updating");
   const stepIds = open.map(({ stepId }) => stepId);
   const [{ rows }, grants] = await Promise.all([
-    pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds, runId] }),
+    pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds] }),
     readGrants(pool, runId),
   ]);
   const rollouts = z.array(RolloutRow).parse(rows);
