@@ -115,6 +115,24 @@ describe.skipIf(chromiumMissing)(`schedules and pools, ${chromiumName}`, () => {
     await page.waitForURL(new RegExp(`/t/${story.rolloutIds[1]}`));
   });
 
+  test("a group is held and let go from its rollouts, each told before it is done", async () => {
+    await page.goto(`${stack.url}/runs/${story.runId}?tab=rollouts`);
+    await page.locator('[data-kind="run"]').first().hover();
+    for (const [action, title, then] of [
+      ["Hold group", "Hold this group?", "Resume group"],
+      ["Resume group", "Let this group go on?", "Hold group"],
+    ] as const) {
+      await page.getByRole("button", { name: action }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText(title).waitFor();
+      await dialog.getByRole("button", { name: action }).click();
+      await page.getByRole("button", { name: then }).waitFor();
+    }
+    const changes =
+      "select array_agg(body->>'held' order by seq) as held from events where run_id = $1 and type = 'hold-changed'";
+    expect(await row(changes, [story.runId])).toEqual({ held: ["true", "false"] });
+  });
+
   test("one cursor reads lanes and strips; keys go from lane to lane of another step", async () => {
     await open("&step=1");
     const gantt = page.getByTestId("gantt");
