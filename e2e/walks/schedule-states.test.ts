@@ -6,18 +6,17 @@ import { seedRun } from "@rolldeck/db/testing/seed-run";
 import { seedSchedule } from "@rolldeck/db/testing/seed-schedule";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chromiumMissing, chromiumName, launchBrowser } from "./testing/browser.ts";
+import { chromiumMissing, chromiumName, openSignedIn, patienceMs } from "./testing/browser.ts";
+import { canvasColours } from "./testing/canvas-colours.ts";
 import { type PageStack, startPageStack } from "./testing/page-stack.ts";
 import { type ScheduleStory, seedScheduleStory } from "./testing/schedule-story.ts";
-
-const patienceMs = 45_000;
 
 describe.skipIf(chromiumMissing)(`schedules out of the ordinary, ${chromiumName}`, () => {
   let stack: PageStack;
   let browser: Browser;
   let page: Page;
   let story: ScheduleStory;
-  const pageErrors: string[] = [];
+  let pageErrors: readonly string[];
   const row = async <T>(sql: string, values: readonly unknown[] = []): Promise<T> =>
     (await stack.api.database.pool.query(sql, [...values])).rows[0];
   const open = async (runId: string, query = "") => {
@@ -28,12 +27,7 @@ describe.skipIf(chromiumMissing)(`schedules out of the ordinary, ${chromiumName}
   beforeAll(async () => {
     stack = await startPageStack();
     story = await seedScheduleStory(stack.api.database.pool);
-    browser = await launchBrowser();
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    page.setDefaultTimeout(patienceMs);
-    page.on("pageerror", (error) => pageErrors.push(error.message));
-    await page.goto(await stack.signInLink());
-    await page.waitForURL("**/runs");
+    ({ browser, page, pageErrors } = await openSignedIn(await stack.signInLink()));
   });
   afterAll(async () => {
     await browser?.close();
@@ -79,16 +73,7 @@ describe.skipIf(chromiumMissing)(`schedules out of the ordinary, ${chromiumName}
     const { rolloutIds } = await seedSchedule(pool, runId, { step: 1, groups: 512, groupSize: 8, bounds });
     await open(runId);
     const gantt = page.getByRole("application", { name: /^4096 rollouts/ });
-    const colours = () =>
-      gantt
-        .locator("canvas")
-        .nth(1)
-        .evaluate((canvas: HTMLCanvasElement) => {
-          const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
-          const seen = new Set<string>();
-          for (let at = 0; at < data.length; at += 4) seen.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);
-          return seen.size;
-        });
+    const colours = () => canvasColours(gantt.locator("canvas").nth(1));
     await expect.poll(colours).toBeGreaterThan(4);
     // The canvas is as large as what is seen of the lanes, however many there are.
     const sizes = await gantt.evaluate((element) => ({

@@ -5,6 +5,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumMissing, chromiumName, openSignedIn } from "./testing/browser.ts";
+import { canvasColours } from "./testing/canvas-colours.ts";
 import { type PageStack, startPageStack } from "./testing/page-stack.ts";
 import { type ScheduleStory, seedScheduleStory } from "./testing/schedule-story.ts";
 
@@ -47,15 +48,7 @@ describe.skipIf(chromiumMissing)(`schedules and pools, ${chromiumName}`, () => {
     await page.getByRole("application", { name: /128 rollouts/ }).waitFor();
     for (const lane of ["Init slots", "Run slots", "Grading slots", "Sandboxes", "Model calls"])
       await page.getByRole("img", { name: new RegExp(`^${lane}:`) }).waitFor();
-    const colours = await page
-      .locator("[data-testid=gantt] canvas")
-      .nth(1)
-      .evaluate((canvas: HTMLCanvasElement) => {
-        const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
-        const seen = new Set<string>();
-        for (let at = 0; at < data.length; at += 4) seen.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);
-        return seen.size;
-      });
+    const colours = await canvasColours(page.locator("[data-testid=gantt] canvas").nth(1));
     expect(colours).toBeGreaterThan(4);
   });
 

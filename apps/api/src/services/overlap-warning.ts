@@ -13,9 +13,8 @@ import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estim
 import type { Pool } from "pg";
 import type { z } from "zod";
 import type { OverlapEstimates } from "../simulation/overlap-estimates.ts";
-import type { SimulatedTaskFacts } from "../simulation/run-to-play.ts";
+import { assumed, runToPlay, type SimulatedTaskFacts } from "../simulation/run-to-play.ts";
 import type { OverlapTask } from "../simulation/thread-message.ts";
-import { assumed, isColocated, sizesOf } from "./simulated-scene.ts";
 
 export interface OverlapSources {
   readonly pool: Pool;
@@ -28,6 +27,9 @@ const largeStep = 256;
 const recordedRollouts = 1_024;
 /** Of an update that nobody has seen yet. */
 const assumedUpdate = { msPerStep: assumed.ms.run };
+
+/** The check itself says that there is no such task. */
+const unknownTask: SimulatedTaskFacts = { sandbox: "none", gradeInPlace: false };
 
 /** A check that passed, with the warning where one is due. */
 export async function withOverlapWarning(check: ConfigCheck, sources: OverlapSources): Promise<ConfigCheck> {
@@ -54,20 +56,13 @@ async function taskOf(
     alike === null ? null : readDurations(pool, { runId: alike, purpose: "train", limit: recordedRollouts }),
     readPoolSettings(pool),
   ]);
-  const facts = config.taskSets.map(({ name }) => factsOf(name));
   const seen = durations?.steps.updateMs.some((ms) => ms > 0) ?? false;
+  // What a run is called changes nothing of what it takes.
+  const nameless = { ...config, name: "", project: "", tags: [] };
+  const pools = Object.fromEntries(sizes.map(({ resource, size }) => [resource, size]));
+  const run = runToPlay({ config: nameless, pools }, durations, (task) => factsOf(task) ?? unknownTask);
   return {
-    overlap: {
-      // What a run is called changes nothing of what it takes.
-      config: { ...config, name: "", project: "", tags: [] },
-      pools: sizesOf(Object.fromEntries(sizes.map(({ resource, size }) => [resource, size])), config),
-      taskSandboxes: facts.map((fact) => fact?.sandbox ?? "none"),
-      gradedInPlace: facts.map((fact) => fact?.gradeInPlace ?? false),
-      recorded: durations && { durations, taskSets: config.taskSets.map(({ name }) => name) },
-      assumed,
-      ...(seen ? {} : { trainer: assumedUpdate }),
-      colocated: isColocated(config),
-    },
+    overlap: { ...run, ...(seen ? {} : { trainer: assumedUpdate }) },
     seeds: config.algorithm.groupsPerStep * config.algorithm.groupSize > largeStep ? 1 : 2,
   };
 }

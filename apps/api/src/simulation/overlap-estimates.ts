@@ -3,8 +3,8 @@
  * whoever asks while another is made is not kept waiting, but told that there is none; the newest fifty are remembered.
  */
 import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
-import { startThread } from "./start-thread.ts";
-import { FromThread, type OverlapTask } from "./thread-message.ts";
+import { askThread } from "./ask-thread.ts";
+import type { OverlapTask } from "./thread-message.ts";
 
 const maxKept = 50;
 
@@ -33,21 +33,9 @@ export class OverlapEstimates {
     return made;
   }
 
-  #make(task: OverlapTask): Promise<OverlapEstimate | null> {
-    const thread = startThread(task);
-    thread.unref();
-    return new Promise<OverlapEstimate | null>((resolve) => {
-      const timer = setTimeout(() => resolve(null), this.#limitMs);
-      const end = (estimate: OverlapEstimate | null) => {
-        clearTimeout(timer);
-        resolve(estimate);
-      };
-      thread.on("message", (message: unknown) => {
-        const said = FromThread.parse(message);
-        end("overlap" in said ? said.overlap : null);
-      });
-      thread.on("error", () => end(null));
-      thread.on("exit", () => end(null));
-    }).finally(() => void thread.terminate());
+  async #make(task: OverlapTask): Promise<OverlapEstimate | null> {
+    // A config is checked all the same: without an estimate its warning says so.
+    const answer = await askThread(task, { limitMs: this.#limitMs }).catch(() => null);
+    return answer !== null && "overlap" in answer ? answer.overlap : null;
   }
 }

@@ -3,8 +3,6 @@
  * soon as they are over. Invariants: nothing is predicted from durations that nobody measured; one run is played at a time, in a
  * thread of its own and not longer than its limit; what could not be played is not tried again by this process.
  */
-import { once } from "node:events";
-import type { Worker } from "node:worker_threads";
 import type { PredictedRun, PredictionBasis } from "@rolldeck/contracts/api/predictions";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { readDispatched } from "@rolldeck/db/reads/read-dispatched";
@@ -12,9 +10,9 @@ import { readDurations } from "@rolldeck/db/reads/read-durations";
 import { readEarlierDurations } from "@rolldeck/db/reads/read-earlier-durations";
 import { storePrediction, type Unpredicted, unpredictedRuns } from "@rolldeck/db/runs/predictions";
 import type { Pool } from "pg";
+import { askThread } from "./ask-thread.ts";
 import { recordedRollouts, runToPlay, type SimulatedTaskFacts, seedsFor } from "./run-to-play.ts";
-import { startThread } from "./start-thread.ts";
-import { PredictionFromThread, type PredictionTask } from "./thread-message.ts";
+import type { PredictionTask } from "./thread-message.ts";
 
 interface Options {
   readonly pool: Pool;
@@ -37,8 +35,7 @@ export class Predictor {
   #failed = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> | null = null;
-  #thread: Worker | null = null;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: Options) {
     this.#options = options;
@@ -50,9 +47,8 @@ export class Predictor {
 
   /** A simulation that is played is given up. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#thread?.terminate();
     await this.#looking;
   }
 
@@ -63,13 +59,13 @@ export class Predictor {
     this.#asked = new Set([...this.#asked].filter((runId) => left.has(runId)));
     this.#failed = new Set([...this.#failed].filter((runId) => left.has(runId)));
     for (const run of runs) {
-      if (this.#closed) return;
+      if (this.#closing.signal.aborted) return;
       if (!this.#failed.has(run.runId)) await this.#predict(run);
     }
   }
 
   #schedule(): void {
-    if (this.#closed) return;
+    if (this.#closing.signal.aborted) return;
     this.#timer = setTimeout(() => {
       this.#looking = this.look()
         .catch((error: unknown) => this.#options.onError(error, null))
@@ -129,35 +125,13 @@ export class Predictor {
 
   /** Null: this process is closing. */
   async #play(task: PredictionTask): Promise<PredictedRun | null> {
-    if (this.#closed) return null;
+    const { signal } = this.#closing;
+    if (signal.aborted) return null;
     const limitMs = this.#options.limitMs ?? 30_000;
-    const thread = startThread(task);
-    this.#thread = thread;
-    const limit = setTimeout(() => void thread.terminate(), limitMs);
-    try {
-      const answer = await firstMessage(thread);
-      if (this.#closed) return null;
-      if (answer === null) throw new Error(`the prediction was not over after ${limitMs / 1000} s`);
-      if ("failed" in answer) throw new Error(answer.failed);
-      return answer.predicted;
-    } finally {
-      clearTimeout(limit);
-      this.#thread = null;
-      await thread.terminate();
-    }
-  }
-}
-
-/** Null: the thread ended without one. */
-async function firstMessage(thread: Worker): Promise<PredictionFromThread | null> {
-  const heard = new AbortController();
-  const ended = once(thread, "exit", { signal: heard.signal }).then(() => null);
-  ended.catch(() => {});
-  try {
-    const [message]: unknown[] = (await Promise.race([once(thread, "message", { signal: heard.signal }), ended])) ?? [];
-    return message === undefined ? null : PredictionFromThread.parse(message);
-  } finally {
-    heard.abort();
+    const answer = await askThread(task, { limitMs, signal });
+    if (answer !== null && "predicted" in answer) return answer.predicted;
+    if (signal.aborted) return null;
+    throw new Error(`the prediction was not over after ${limitMs / 1000} s`);
   }
 }
 

@@ -4,9 +4,9 @@ import { overlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
 import { predictRun } from "@rolldeck/dispatch/simulator/predict-run";
 import { runScenario } from "@rolldeck/dispatch/simulator/run-scenario";
 import { playSimulation } from "./play-simulation.ts";
-import type { FromThread, PredictionFromThread, ThreadTask } from "./thread-message.ts";
+import type { AnswerFromThread, FromThread, ThreadTask } from "./thread-message.ts";
 
-const say = (message: FromThread | PredictionFromThread): void => parentPort?.postMessage(message);
+const say = (message: FromThread | AnswerFromThread): void => parentPort?.postMessage(message);
 // What this process's own thread was given by its parent: no input of anybody else.
 const task: ThreadTask = workerData;
 try {

@@ -71,7 +71,7 @@ export class Simulations {
   #hear(entry: Entry, message: FromThread): void {
     if ("played" in message) entry.info = { ...entry.info, played: message.played };
     else if ("result" in message) this.#end(entry, { state: "done", result: message.result });
-    else if ("failed" in message) this.#end(entry, { state: "failed", reason: message.failed });
+    else this.#end(entry, { state: "failed", reason: message.failed });
   }
 
   #end(entry: Entry, end: Pick<SimulationInfo, "state"> & Partial<SimulationInfo>): void {

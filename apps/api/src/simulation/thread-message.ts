@@ -27,6 +27,7 @@ const Overlap = z.object({
   pipelineMs: z.number(),
   change: z.object({ mean: z.number(), low: z.number(), high: z.number() }),
 }) satisfies z.ZodType<OverlapEstimate>;
+
 /** One run as it is, in place of many settings of it. */
 export interface PredictionTask {
   readonly run: RunScenario;
@@ -35,13 +36,17 @@ export interface PredictionTask {
   readonly stepsToTake: number;
 }
 
-export const PredictionFromThread = z.union([z.object({ predicted: PredictedRun }), z.object({ failed: z.string() })]);
-export type PredictionFromThread = z.infer<typeof PredictionFromThread>;
+/** The one message of a task that is not a simulation. */
+export const AnswerFromThread = z.union([
+  z.object({ predicted: PredictedRun }),
+  z.object({ overlap: Overlap }),
+  z.object({ failed: z.string() }),
+]);
+export type AnswerFromThread = z.infer<typeof AnswerFromThread>;
 
 export const FromThread = z.union([
   z.object({ played: z.int() }),
   z.object({ result: SimulationResult }),
-  z.object({ overlap: Overlap }),
   z.object({ failed: z.string() }),
 ]);
 export type FromThread = z.infer<typeof FromThread>;
