@@ -121,5 +121,7 @@ export const maskReasons = [
   "turn-cut",
   // The server's counts and its token ids disagree: what was sampled is not known for certain.
   "incomplete-sample",
+  // The trainer's probability of the token or of its whole rollout is too far from the sampler's (algorithm.offPolicy).
+  "off-policy",
 ] as const;
 export type MaskReason = (typeof maskReasons)[number];

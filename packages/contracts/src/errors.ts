@@ -51,6 +51,11 @@ export class ConflictError extends Error {
   override readonly name = "ConflictError";
 }
 
+/** What was asked for is more than one answer may hold; the message says how to ask for less. */
+export class TooLargeError extends Error {
+  override readonly name = "TooLargeError";
+}
+
 export class NotFoundError extends Error {
   override readonly name = "NotFoundError";
   constructor(

@@ -7,6 +7,7 @@ import { endingNames } from "./endings.ts";
 import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "./lifecycle.ts";
 import { setAsideReasons } from "./plan.ts";
 import { DispatcherChange } from "./run-config.ts";
+import { trainerJobStates } from "./trainer-jobs.ts";
 
 const ref = { rolloutId: z.string(), attempt: z.int() };
 export const bootPhases = [
@@ -176,6 +177,28 @@ export const EventBody = z.discriminatedUnion("type", [
   }),
   z.object({ type: z.literal("version-serving"), version: z.int(), step: z.int(), bootId: z.string() }),
   z.object({ type: z.literal("checkpoint-saved"), version: z.int(), name: z.string(), bytes: z.number().nullable() }),
+  /** Taken out of use by the run's own rule; its files go after this. */
+  z.object({ type: z.literal("checkpoint-removed"), version: z.int(), name: z.string(), bytes: z.number().nullable() }),
+  /** Its server no longer has it, or it is damaged: the run goes on from an older one. */
+  z.object({
+    type: z.literal("checkpoint-lost"),
+    version: z.int(),
+    name: z.string(),
+    reason: z.string().max(500),
+  }),
+  /** Somebody keeps a checkpoint whatever the run's rule says, or takes that back. */
+  z.object({ type: z.literal("checkpoint-pinned"), version: z.int(), pinned: z.boolean(), by: z.string().max(200) }),
+  /** Somebody serves a checkpoint as an endpoint with a key of its own, or no longer does. */
+  z.object({ type: z.literal("checkpoint-served"), version: z.int(), served: z.boolean(), by: z.string().max(200) }),
+  /** Somebody set the run back to a version; its later steps, if there were any, went to a run of their own. */
+  z.object({
+    type: z.literal("run-restored"),
+    version: z.int(),
+    supersededRunId: z.string().nullable(),
+    /** The newest of them; null = there were none. */
+    lastStep: z.int().nullable(),
+    by: z.string().max(200),
+  }),
   z.object({
     type: z.literal("model-adopted"),
     bootId: z.string(),
@@ -187,6 +210,14 @@ export const EventBody = z.discriminatedUnion("type", [
   /** Points of one step were written; charts fetch them. */
   z.object({ type: z.literal("metrics-written"), step: z.int(), names: z.int() }),
   z.object({ type: z.literal("batch-requested"), batchId: z.string(), step: z.int(), groups: z.int() }),
+  /** A trainer that was launched with the run is in this state. */
+  z.object({
+    type: z.literal("trainer-job"),
+    attempt: z.int(),
+    trainer: z.string(),
+    state: z.enum(trainerJobStates),
+    message: z.string().max(500).nullable(),
+  }),
   z.object({ type: z.literal("note"), level: z.enum(["info", "warning", "error"]), message: z.string().max(1000) }),
 ]);
 export type EventBody = z.infer<typeof EventBody>;

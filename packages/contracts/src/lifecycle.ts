@@ -76,6 +76,15 @@ export const reopenEdges = {
   readonly rollout: Partial<Record<RolloutState, RolloutState>>;
 };
 
+/** A training run that is over and is set back to one of its checkpoints. An edge of its own, as those above. */
+export const restoreEdges = { stopped: "queued", completed: "queued", failed: "queued" } as const satisfies Partial<
+  Record<RunStatus, RunStatus>
+>;
+
+/** How a run comes from its parent: it began with its weights, or holds what the parent made before it was set back. */
+export const lineageRelations = ["fork", "superseded"] as const;
+export type LineageRelation = (typeof lineageRelations)[number];
+
 export const policyVersionStates = ["saving", "serving", "retired"] as const;
 export type PolicyVersionState = (typeof policyVersionStates)[number];
 

@@ -1,16 +1,13 @@
 /**
  * Every number that is charted: its unit, direction and definition. Charts show the definition behind an (i). Runs over several
- * task sets keep some of them for each set too, under the set's label: `reward/success/memory-small`.
+ * task sets keep some of them for each set too, under the set's label: `reward/success/memory-small`. What a backend says of an
+ * update is kept beside them under its own name: `native/gpu-worker/grad_norm`.
  */
 import { z } from "zod";
-
-export interface MetricDefinition {
-  readonly title: string;
-  readonly unit: string;
-  readonly better: "higher" | "lower" | "none";
-  readonly section: "reward" | "stability" | "throughput" | "rollouts";
-  readonly definition: string;
-}
+import { costMetricDefinitions } from "./cost-metrics.ts";
+import { engineMetricDefinitions } from "./engine-metrics.ts";
+import type { MetricDefinition } from "./metric-definition.ts";
+import { sharedMetricDefinitions } from "./shared-metrics.ts";
 
 export const metrics = {
   "reward/mean": {
@@ -77,6 +74,22 @@ export const metrics = {
     better: "lower",
     section: "stability",
     definition: "Trained tokens whose ratio left the clip range ÷ trained tokens.",
+  },
+  "policy/kl": {
+    title: "KL to the start",
+    unit: "nats/token",
+    better: "lower",
+    section: "stability",
+    definition:
+      "Mean over the step's trained tokens of the run's KL estimator between the policy before the update and the one that the run began with; only where the loss has a KL term.",
+  },
+  "policy/left-out": {
+    title: "Left out as off-policy",
+    unit: "fraction",
+    better: "lower",
+    section: "stability",
+    definition:
+      "Tokens that algorithm.offPolicy left out ÷ tokens that would have been trained; only where a run corrects by the trainer's logprobs.",
   },
   "staleness/mean": {
     title: "Staleness",
@@ -165,6 +178,9 @@ export const metrics = {
     section: "throughput",
     definition: "Seconds from the start of the update until the new version serves.",
   },
+  ...engineMetricDefinitions,
+  ...costMetricDefinitions,
+  ...sharedMetricDefinitions,
 } as const satisfies Record<string, MetricDefinition>;
 export type MetricName = keyof typeof metrics;
 export const metricNames = Object.keys(metrics) as [MetricName, ...MetricName[]];
@@ -181,9 +197,19 @@ export type PerSetMetric = (typeof perSetMetrics)[number];
 export type SetMetricName = `${PerSetMetric}/${string}`;
 /** Longest label of a task set in a metric's name. */
 const maxLabel = 110;
+/** Longest name of a backend's own. */
+const maxNative = 120;
+const NativeMetricName = z.templateLiteral([
+  "native/",
+  z.string().regex(/[a-z0-9-]{1,60}/),
+  "/",
+  z.string().min(1).max(maxNative),
+]);
+export type NativeMetricName = z.infer<typeof NativeMetricName>;
 export const AnyMetricName = z.union([
   z.enum(metricNames),
   z.templateLiteral([z.enum(perSetMetrics), "/", z.string().min(1).max(maxLabel)]),
+  NativeMetricName,
 ]);
 export type AnyMetricName = z.infer<typeof AnyMetricName>;
 
@@ -193,10 +219,29 @@ export const taskSetLabels = (taskSets: readonly { readonly name: string }[]): s
 
 export const setMetric = (metric: PerSetMetric, label: string): SetMetricName => `${metric}/${label}`;
 
+/** A backend's own number; null where its name can be none of a metric: servers that others run may say anything. */
+export const nativeMetric = (backend: string, name: string): NativeMetricName | null =>
+  /[\p{Cc}\p{Cs}]/u.test(name) ? null : (NativeMetricName.safeParse(`native/${backend}/${name}`).data ?? null);
+
+/** The backend and its word for the number; null for a metric of ours. */
+export function nativeParts(name: string): { readonly backend: string; readonly name: string } | null {
+  const [, backend, own] = /^native\/([^/]+)\/([\s\S]+)$/.exec(name) ?? [];
+  return backend === undefined || own === undefined ? null : { backend, name: own };
+}
+
 /** Of a set's metric: that of the whole, with the set named. */
 export function metricDefinition(name: AnyMetricName): MetricDefinition {
   const own = metricNames.find((metric) => metric === name);
   if (own !== undefined) return metrics[own];
+  const native = nativeParts(name);
+  if (native !== null)
+    return {
+      title: native.name,
+      unit: "",
+      better: "none",
+      section: "native",
+      definition: `As ${native.backend} reports it for an update, unchanged; another backend's number of this name may mean something else.`,
+    };
   const whole = perSetMetrics.find((metric) => name.startsWith(`${metric}/`)) ?? "reward/mean";
   const label = name.slice(whole.length + 1);
   const { title, definition, ...rest } = metrics[whole];

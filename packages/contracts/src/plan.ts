@@ -35,6 +35,8 @@ export interface RunSnapshot {
   readonly prepareRefusal?: string | null;
   readonly startedAt: number | null;
   readonly sampledTokens: number;
+  /** Known cost of the run when its newest step ended, by the operator's prices; absent or null: nothing is known. */
+  readonly cost?: { readonly total: number; readonly step: number } | null;
   /** Instances of each task set by split; null = endless. In the order of config.taskSets. */
   readonly taskSizes: readonly { readonly train: number | null; readonly evaluate: number | null }[];
   /** Sandbox need per task set, in the order of config.taskSets. */
@@ -109,6 +111,8 @@ export interface StepSnapshot {
   /** As `prepareLeaseUntil`, of the update job; set by `begin-update` and `redeliver-update`. */
   readonly updateLeaseUntil: number | null;
   readonly updateFailures: number;
+  /** Why it failed last. */
+  readonly updateReason?: string | null;
 }
 
 export interface RolloutSnapshot {

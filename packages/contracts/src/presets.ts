@@ -1,11 +1,7 @@
 /** Named starting points of the new-run form; each is a RunConfig input, so defaults stay in one place. */
+import type { Preset } from "./preset.ts";
+import { recipePresets } from "./recipe-presets.ts";
 import type { RunConfigInput } from "./run-config.ts";
-
-export interface Preset {
-  readonly title: string;
-  readonly summary: string;
-  readonly config: RunConfigInput;
-}
 
 /** What the presets for the CPU policy share: all rollouts of a step at once, and an optimizer with a long memory. */
 const smallPolicy = {
@@ -13,6 +9,25 @@ const smallPolicy = {
   algorithm: { groupSize: 8, advantage: "rloo", learningRate: 3e-4, beta2: 0.99, clipLow: 0.2, clipHigh: 0.28 },
   evaluation: { samples: 256 },
   checkpoints: { every: 10, keep: 3 },
+} as const satisfies Partial<RunConfigInput>;
+
+/** The CPU policy's own format; it knows its tools by training, and their descriptions would not fit. */
+const smallAgent = { dialect: "pythonic", describeTools: false } as const satisfies RunConfigInput["agent"];
+
+/** The task that it learns in minutes, whoever trains it. */
+const keyChain = {
+  seed: 1,
+  taskSets: [{ name: "key-chain" }],
+  agent: { ...smallAgent, maxTurns: 8, maxContextTokens: 256, sampling: { temperature: 0.7, maxTokensPerTurn: 32 } },
+  ...smallPolicy,
+  algorithm: { ...smallPolicy.algorithm, groupsPerStep: 16, normaliserTokens: 96 },
+} as const satisfies RunConfigInput;
+
+/** Work in a repository by a model of tens of billions of weights. */
+const swe = {
+  seed: 1,
+  model: { name: "Qwen/Qwen3-32B", thinking: true },
+  agent: { dialect: "hermes", maxContextTokens: 32_768, toolTimeoutMs: 120_000 },
 } as const satisfies Partial<RunConfigInput>;
 
 export const presets = {
@@ -23,19 +38,26 @@ export const presets = {
     config: {
       name: "key chain",
       tags: ["quickstart"],
-      seed: 1,
+      ...keyChain,
       model: { name: "quickstart", warmStart: { steps: 150, demosPerStep: 64, learningRate: 2e-3 } },
-      taskSets: [{ name: "key-chain" }],
-      agent: {
-        dialect: "pythonic",
-        maxTurns: 8,
-        maxContextTokens: 256,
-        describeTools: false,
-        sampling: { temperature: 0.7, maxTokensPerTurn: 32 },
-      },
-      ...smallPolicy,
-      algorithm: { ...smallPolicy.algorithm, groupsPerStep: 16, normaliserTokens: 96 },
       budget: { steps: 30 },
+    },
+  },
+  "skyrl-tinker": {
+    title: "Key chain on SkyRL's Tinker server",
+    summary:
+      "The quickstart task with an adapter that SkyRL trains. Needs a server named skyrl in the operator's list that serves a warm-started quickstart folder.",
+    config: {
+      name: "key chain on SkyRL",
+      tags: ["quickstart", "tinker"],
+      ...keyChain,
+      model: { name: "quickstart" },
+      backend: { name: "tinker", dialect: "skyrl", server: "skyrl", lora: { rank: 32 } },
+      agent: { ...keyChain.agent, sampling: { ...keyChain.agent.sampling, temperature: 1 } },
+      // Adapters bear higher rates than all weights do.
+      algorithm: { ...keyChain.algorithm, learningRate: 3e-3, dualClip: null, gradClipNorm: 0 },
+      checkpoints: { every: 1, keep: 3 },
+      budget: { steps: 40 },
     },
   },
   memory: {
@@ -49,10 +71,9 @@ export const presets = {
       model: { name: "quickstart", warmStart: { steps: 250, demosPerStep: 32, learningRate: 2e-3 } },
       taskSets: [{ name: "memory-small" }],
       agent: {
-        dialect: "pythonic",
+        ...smallAgent,
         maxTurns: 7,
         maxContextTokens: 128,
-        describeTools: false,
         sampling: { temperature: 0.7, maxTokensPerTurn: 48 },
       },
       ...smallPolicy,
@@ -71,10 +92,9 @@ export const presets = {
       model: { name: "quickstart", warmStart: { steps: 300, demosPerStep: 64, learningRate: 2e-3 } },
       taskSets: [{ name: "key-chain" }, { name: "memory-small" }],
       agent: {
-        dialect: "pythonic",
+        ...smallAgent,
         maxTurns: 8,
         maxContextTokens: 256,
-        describeTools: false,
         sampling: { temperature: 0.7, maxTokensPerTurn: 48 },
       },
       ...smallPolicy,
@@ -93,10 +113,9 @@ export const presets = {
       model: { name: "quickstart", warmStart: { steps: 225, demosPerStep: 48, learningRate: 3e-3 } },
       taskSets: [{ name: "search-small" }],
       agent: {
-        dialect: "pythonic",
+        ...smallAgent,
         maxTurns: 6,
         maxContextTokens: 384,
-        describeTools: false,
         sampling: { temperature: 0.7, maxTokensPerTurn: 40 },
       },
       ...smallPolicy,
@@ -111,16 +130,9 @@ export const presets = {
     config: {
       name: "software engineering",
       tags: ["swe"],
-      seed: 1,
-      model: { name: "Qwen/Qwen3-32B", thinking: true },
+      ...swe,
       taskSets: [{ name: "swe", dataset: "swe", options: { tools: "bash+editor+search", agent: "react" } }],
-      agent: {
-        dialect: "hermes",
-        maxTurns: 50,
-        maxContextTokens: 32_768,
-        sampling: { temperature: 1, maxTokensPerTurn: 4_096 },
-        toolTimeoutMs: 120_000,
-      },
+      agent: { ...swe.agent, maxTurns: 50, sampling: { temperature: 1, maxTokensPerTurn: 4_096 } },
       dispatcher: { name: "pipeline", bounds: { init: 96, run: 96, evaluate: 96 } },
       // What ran into a limit is graded and counts in its group, and is not trained.
       algorithm: {
@@ -146,15 +158,13 @@ export const presets = {
       kind: "evaluate",
       name: "software engineering, evaluated",
       tags: ["swe"],
-      seed: 1,
-      model: { name: "Qwen/Qwen3-32B", thinking: true },
+      ...swe,
       taskSets: [{ name: "swe", dataset: "swe", maxTurns: 100, options: { tools: "bash+editor", agent: "codeact" } }],
       agent: {
-        dialect: "hermes",
+        ...swe.agent,
         maxTurns: 100,
         maxContextTokens: 40_960,
         sampling: { temperature: 0, maxTokensPerTurn: 4_096 },
-        toolTimeoutMs: 120_000,
       },
       dispatcher: { name: "pipeline", bounds: { init: 32, run: 32, evaluate: 32 } },
       evaluation: { samples: 500 },
@@ -195,15 +205,15 @@ export const presets = {
       model: { name: "quickstart", warmStart: null },
       taskSets: [{ name: "key-chain" }],
       agent: {
-        dialect: "pythonic",
+        ...smallAgent,
         maxTurns: 4,
         maxContextTokens: 256,
-        describeTools: false,
         sampling: { temperature: 1, maxTokensPerTurn: 16 },
       },
       algorithm: { groupsPerStep: 4, groupSize: 4, normaliserTokens: 96, learningRate: 3e-4 },
       budget: { steps: 2 },
     },
   },
+  ...recipePresets,
 } as const satisfies Record<string, Preset>;
 export type PresetName = keyof typeof presets;

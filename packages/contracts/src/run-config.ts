@@ -3,16 +3,11 @@
  * errors. Names (task sets, backend, dispatcher, loss) are strings that launch checks against the server's catalogue.
  */
 import { z } from "zod";
-import { callPolicies } from "./ports/task.ts";
-
-/** Text a person may type: no control characters, bounded. */
-const label = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters or broken surrogates");
+import { AgentConfig } from "./agent-config.ts";
+import { AlgorithmConfig } from "./algorithm-config.ts";
+import { BackendConfig } from "./backend-config.ts";
+import { label } from "./label.ts";
+import type { MetricName } from "./metrics.ts";
 
 export const sandboxRuntimes = ["docker", "process", "remote", "kubernetes"] as const;
 export type SandboxRuntimeName = (typeof sandboxRuntimes)[number];
@@ -56,28 +51,6 @@ export const ModelConfig = z.strictObject({
     .describe("Tell the chat template to switch thinking on or off; null = the template's own default"),
 });
 
-export const BackendConfig = z.strictObject({
-  name: label(100).default("gpu-worker").describe("Backend in the catalogue"),
-  endpoint: z
-    .url({ protocol: /^https?$/ })
-    .nullable()
-    .default(null)
-    .describe("Address; null = the one this server supervises"),
-  server: label(60)
-    .nullable()
-    .default(null)
-    .describe("Name in the operator's list of endpoints, instead of an address; null = none"),
-  awayMinutes: z
-    .number()
-    .positive()
-    .max(10_080)
-    .nullable()
-    .default(null)
-    .describe(
-      "Minutes without an answer after which the run fails, of a server by address or name; null = 5 before its first answer, 60 later",
-    ),
-});
-
 export const TaskSetConfig = z.strictObject({
   name: label(100).describe("Task in the catalogue"),
   weight: z.number().positive().max(1e6).default(1).describe("Share of instances when several sets are trained"),
@@ -97,81 +70,14 @@ export const TaskSetConfig = z.strictObject({
     .describe("File under the server's data roots; null = the task's own instances"),
   options: z.record(label(60), z.json()).default({}).describe("The task's own settings, such as lengths"),
   size: z.int().min(1).max(10_000_000).nullable().default(null).describe("Use only the first n instances; null = all"),
-});
-
-export const SamplingConfig = z.strictObject({
-  temperature: z.number().min(0).max(2).default(1).describe("Softmax temperature while sampling"),
-  topP: z.number().gt(0).max(1).default(1).describe("Nucleus mass; 1 = off"),
-  topK: z.int().min(-1).max(1_000_000).default(-1).describe("Keep the k likeliest tokens; −1 = off"),
-  maxTokensPerTurn: z.int().min(1).max(131_072).default(1024).describe("Sampled tokens in one turn"),
-});
-
-export const hintNames = [
-  "steps-left",
-  "context-nearly-full",
-  "malformed-call",
-  "failed-edit",
-  "repeated-failure",
-  "dont-stop-early",
-] as const;
-export type HintName = (typeof hintNames)[number];
-
-export const McpMount = z.strictObject({
-  server: label(60).describe("Name in the operator's list of MCP servers"),
-  prefix: z
-    .string()
-    .regex(/^[a-z][a-z0-9_]{0,30}$/)
-    .nullable()
-    .default(null)
-    .describe("Put before its tools' names; null = the server's name"),
-  tools: z.array(label(100)).max(100).nullable().default(null).describe("Only these tools; null = all"),
-});
-
-export const AgentConfig = z.strictObject({
-  dialect: label(50).default("pythonic").describe("How the model writes tool calls"),
-  maxTurns: z.int().min(1).max(1000).default(50).describe("Turns per rollout"),
-  maxContextTokens: z.int().min(16).max(1_048_576).default(32_768).describe("Prompt plus sampled tokens"),
-  parseRetries: z.int().min(0).max(20).default(2).describe("Turns without a usable call before the rollout ends"),
-  describeTools: z.boolean().default(true).describe("Put tool descriptions into the prompt"),
-  callPolicy: z
-    .enum(callPolicies)
-    .nullable()
-    .default(null)
-    .describe("Several calls in one turn: all in order, first only, or refuse; null = the task's own policy"),
-  maxCallsPerTurn: z
+  fromStep: z.int().min(1).max(1_000_000).default(1).describe("First step that trains this set"),
+  untilStep: z
     .int()
     .min(1)
-    .max(10_000)
-    .default(64)
-    .describe("Calls of one turn that are run; the model is told of those left out"),
-  onLength: z
-    .enum(["end", "tell"])
-    .default("end")
-    .describe("A turn cut by maxTokensPerTurn ends the rollout, or the model is told that it was cut"),
-  lengthRetries: z.int().min(0).max(20).default(2).describe("With onLength tell: cut turns in a row before the end"),
-  hints: z
-    .array(z.enum(hintNames))
-    .max(hintNames.length)
+    .max(1_000_000)
     .nullable()
     .default(null)
-    .describe("Hints put into observations, never trained on; null = the task's own"),
-  earlyStepThreshold: z
-    .int()
-    .min(0)
-    .max(1000)
-    .default(0)
-    .describe("Hint dont-stop-early: turns the agent is asked to take at least; 0 = off"),
-  mcp: z.array(McpMount).max(16).default([]).describe("MCP servers whose tools every rollout gets"),
-  maxOutputBytes: z.int().min(64).max(1_048_576).default(16_384).describe("Tool output shown to the model"),
-  maxOutputTokens: z
-    .int()
-    .min(16)
-    .max(1_048_576)
-    .nullable()
-    .default(null)
-    .describe("Tool output shown to the model, tokens; null = no such limit"),
-  toolTimeoutMs: z.int().min(1).max(3_600_000).default(60_000).describe("Limit of one tool call, milliseconds"),
-  sampling: SamplingConfig.prefault({}),
+    .describe("Last step that trains this set; null = to the end"),
 });
 
 export const DispatcherConfig = z.strictObject({
@@ -245,42 +151,6 @@ export const DispatcherChange = z.strictObject({
 });
 export type DispatcherChange = z.infer<typeof DispatcherChange>;
 
-export const AlgorithmConfig = z.strictObject({
-  groupsPerStep: z.int().min(1).max(4096).default(16).describe("Task instances per step"),
-  groupSize: z.int().min(1).max(256).default(8).describe("Rollouts per instance"),
-  advantage: z.enum(["rloo", "grpo", "centred"]).default("rloo").describe("How group rewards become advantages"),
-  loss: label(50).default("ppo").describe("Named loss of the backend"),
-  clipLow: z.number().min(0).max(1).default(0.2).describe("Ratio clip below 1"),
-  clipHigh: z.number().min(0).max(10).default(0.28).describe("Ratio clip above 1"),
-  dualClip: z.number().gt(1).max(100).nullable().default(3).describe("Lower bound for negative advantages; null = off"),
-  normalisation: z
-    .enum(["token-mean", "sequence-mean", "constant"])
-    .default("constant")
-    .describe("Loss denominator; constant = sequences × normaliserTokens"),
-  normaliserTokens: z
-    .int()
-    .min(1)
-    .nullable()
-    .default(null)
-    .describe("L of the constant normaliser; null = maxContextTokens"),
-  learningRate: z.number().positive().max(1).default(1e-6).describe("AdamW learning rate"),
-  beta1: z.number().min(0).lt(1).default(0.9),
-  beta2: z.number().min(0).lt(1).default(0.95),
-  eps: z.number().positive().default(1e-8),
-  weightDecay: z.number().min(0).max(1).default(0),
-  gradClipNorm: z.number().min(0).default(1).describe("Global norm clip; 0 = off"),
-  trainCut: z
-    .boolean()
-    .default(false)
-    .describe("Also train rollouts that were cut (turn limit, context, length, loop)"),
-  groupPolicy: z
-    .enum(["shrink", "drop-group", "wait"])
-    .default("shrink")
-    .describe("What an unscored rollout does to its group"),
-  filterZeroVariance: z.boolean().default(true).describe("Skip the forward pass of groups whose rewards are all equal"),
-  microBatchTokens: z.int().min(64).max(1_048_576).default(16_384).describe("Tokens per micro-batch"),
-});
-
 export const EvaluationConfig = z.strictObject({
   every: z
     .int()
@@ -308,7 +178,7 @@ export const SandboxConfig = z.strictObject({
     .enum(sandboxRuntimes)
     .nullable()
     .default(null)
-    .describe("Where sandboxes open; null = the operator's choice for the task's kind"),
+    .describe("Where sandboxes open; null = the operator's choice"),
   cpus: z.number().positive().max(512).nullable().default(null).describe("Cores of one sandbox; null = the task's own"),
   memoryMb: z
     .int()
@@ -326,15 +196,45 @@ export const SandboxConfig = z.strictObject({
   keepMinutes: z.int().min(1).max(1440).default(30).describe("How long one is kept"),
 });
 
+/** What tells one version of a policy from another. */
+export const checkpointMetrics = [
+  "evaluate/success",
+  "evaluate/reward",
+  "reward/mean",
+  "reward/success",
+] as const satisfies readonly MetricName[];
+
 export const CheckpointConfig = z.strictObject({
   every: z.int().min(1).max(100_000).default(10).describe("Steps between checkpoints"),
   keep: z.int().min(1).max(1000).default(3).describe("Newest checkpoints kept"),
+  keepBest: z
+    .strictObject({
+      count: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(1)
+        .describe("Best checkpoints kept, whether or not they are among the newest"),
+      metric: z.enum(checkpointMetrics).default("evaluate/success").describe("What the best are chosen by"),
+      better: z.enum(["higher", "lower"]).default("higher").describe("Which values of it are better"),
+    })
+    .nullable()
+    .default(null)
+    .describe("Keep the best by a metric beside the newest, of equal ones the newer; null = the newest only"),
 });
+export type CheckpointConfig = z.infer<typeof CheckpointConfig>;
 
 export const BudgetConfig = z.strictObject({
   steps: z.int().min(1).max(1_000_000).default(100).describe("Optimizer updates"),
   hours: z.number().positive().nullable().default(null).describe("Wall-clock hours; null = no limit"),
   tokens: z.int().positive().nullable().default(null).describe("Sampled tokens; null = no limit"),
+  cost: z
+    .number()
+    .positive()
+    .max(1e12)
+    .nullable()
+    .default(null)
+    .describe("Cost at this server's prices, looked at when a step ends; null = no limit"),
 });
 
 export const RunConfig = z.strictObject({
@@ -348,6 +248,10 @@ export const RunConfig = z.strictObject({
     .enum(["planned", "driven"])
     .default("planned")
     .describe("planned: Rolldeck updates the weights; driven: an outside trainer asks for batches"),
+  preflight: z
+    .enum(["none", "overfit"])
+    .default("none")
+    .describe("overfit: train the first step's instances in every step, and say whether their reward rises"),
   model: ModelConfig.prefault({}),
   backend: BackendConfig.prefault({}),
   taskSets: z.array(TaskSetConfig).min(1).max(32),

@@ -21,6 +21,8 @@ export const Durations = z.object({
     taskSet: whole,
     instanceIndex: whole,
     initMs: ms,
+    /** Its init made an environment of the run anew (`fixed-pool`) instead of opening a sandbox. */
+    reset: z.array(z.boolean()),
     runMs: ms,
     evaluateMs: ms,
     /** Of runMs, what calls of the model took. */

@@ -37,7 +37,8 @@ export const RolloutDetail = z.object({
   ending: z.enum(endingNames).nullable(),
   reason: z.string().nullable(),
   reward: z.number().nullable(),
-  rewardParts: z.record(z.string(), z.number()),
+  /** What the verifier told beside the reward: numbers that add up to it, and words. */
+  rewardParts: z.record(z.string(), z.union([z.number(), z.string()])),
   success: z.boolean().nullable(),
   finalAnswer: z.string().nullable(),
   /** What the verifier wants people to look at; never part of the reward. */
@@ -206,6 +207,9 @@ export const ReadBatch = z.strictObject({
 });
 export const FinishedRolloutRow = z.object({
   rolloutId: z.string(),
+  /** As the request named its instance. */
+  taskSet: z.int(),
+  index: z.int(),
   instanceId: z.string(),
   sample: z.int(),
   outcome: z.enum(rolloutOutcomes),

@@ -92,6 +92,36 @@ export const RunDetail = RunSummary.extend({
       alike: z.int(),
     })
     .nullable(),
+  /** In the currency of this server's prices, when its newest step ended; null: nothing is known. */
+  cost: z
+    .object({
+      step: z.int(),
+      /** Of the parts that have a price; a part that was used and has none is null. */
+      total: z.number(),
+      gpu: z.number().nullable(),
+      sandbox: z.number().nullable(),
+      judge: z.number().nullable(),
+      hosted: z.number().nullable(),
+      perTrainedGroup: z.number().nullable(),
+      /** Prices that are missing for what was used, also of a part that has others: above 0, the total is a lower bound. */
+      unpriced: z.int(),
+    })
+    .nullable(),
+  /** What the run's preflight says of it; null: it is none, or not over. */
+  preflight: z
+    .object({
+      ok: z.boolean(),
+      steps: z.int(),
+      /** Mean rewards of the first and of the last quarter of the steps. */
+      first: z.number(),
+      last: z.number(),
+      /** Reward per step. */
+      slope: z.number(),
+      /** slope ÷ its standard error; null: there is no noise to hold it against. */
+      t: z.number().nullable(),
+      text: z.string(),
+    })
+    .nullable(),
   servingVersion: z.int().nullable(),
   /** What was changed of the config's dispatcher since launch; null = nothing. */
   dispatch: DispatcherChange.nullable(),

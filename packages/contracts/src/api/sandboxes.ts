@@ -12,10 +12,16 @@ export const SandboxId = z
   .string()
   .regex(sandboxIdPattern, "a sandbox id is sbx_ and 20 lower-case letters and digits");
 
+/** Reason of one that is held until it is known whether its rollout succeeded. Nobody's word: it is let go by itself. */
+export const heldReason = "its agent is done; held until it is graded";
+
 export const SandboxInfo = z.object({
   sandboxId: z.string(),
   runId: z.string(),
   rolloutId: z.string(),
+  /** Of the rollout: what it works on, and which of its group's samples it is, from 0. */
+  instanceId: z.string(),
+  sample: z.int(),
   attempt: z.int(),
   purpose: z.enum(sandboxPurposes),
   runtime: z.string(),

@@ -174,6 +174,8 @@ export const PoolInfo = z.object({
   resource: z.enum(resources),
   size: z.int(),
   used: z.int(),
+  /** Sandboxes that stay for people: they take room, and no lease holds them. */
+  kept: z.int(),
   /** Leases that only evaluation rollouts may take. */
   evaluationReserve: z.int(),
   /** What the runs of a project may hold together, and do. */

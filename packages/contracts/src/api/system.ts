@@ -1,5 +1,7 @@
 /** Catalogue (what names mean here), system state, sign-in and API tokens. */
 import { z } from "zod";
+import { resources } from "../plan.ts";
+import { Prices } from "../prices.ts";
 import { JsonObject } from "../segments.ts";
 
 export const Catalogue = z.object({
@@ -35,6 +37,8 @@ export const Catalogue = z.object({
   mcpServers: z.array(z.object({ name: z.string(), refusal: z.string().nullable() })),
   /** The operator's endpoints that `backend.server` may name, with the backend each is for. */
   servers: z.array(z.object({ name: z.string(), backend: z.string() })),
+  /** What things cost here; null: the operator names no prices. */
+  prices: Prices.nullable(),
   presets: z.array(z.object({ name: z.string(), title: z.string(), summary: z.string(), config: z.unknown() })),
   /** JSON Schema of RunConfig with descriptions and defaults. */
   configSchema: z.unknown(),
@@ -63,7 +67,7 @@ export const SystemState = z.object({
   ),
   pools: z.array(
     z.object({
-      resource: z.string(),
+      resource: z.enum(resources),
       size: z.int(),
       /** Held by rollouts. */
       used: z.int(),

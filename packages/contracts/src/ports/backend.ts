@@ -32,10 +32,19 @@ export interface TrainingDatum {
   readonly advantages: readonly number[];
   /** 1 where trained. For cross_entropy these are the weights. */
   readonly weights: readonly number[];
+  /**
+   * 1 ÷ denominator, which `advantages` contain already: what other terms of the loss (KL, entropy) are multiplied by.
+   * Absent = 1.
+   */
+  readonly scale?: number;
+  /** A reference policy's logprobs of the targets; 0 where masked. Needed by a loss with a KL term. */
+  readonly refLogprobs?: readonly number[];
 }
 export interface LossSpec {
   readonly name: string;
   readonly config: Readonly<Record<string, number>>;
+  /** Data of the whole update where it takes several requests; absent = this request has them all. Some servers take means. */
+  readonly datums?: number;
 }
 export interface AdamSpec {
   readonly learningRate: number;
@@ -55,6 +64,8 @@ export interface ForwardBackwardResult {
 export interface OptimResult {
   readonly step: number;
   readonly metrics: Readonly<Record<string, number>>;
+  /** What the server's machine did since the step before, by the server's names; empty where it does not tell. */
+  readonly machine: Readonly<Record<string, number>>;
 }
 export interface ModelState {
   readonly modelId: string;
@@ -65,6 +76,7 @@ export interface ModelState {
 
 export interface TrainableModel {
   readonly modelId: string;
+  /** @throws BoundaryError model-server/unsupported where models are recovered `by-checkpoint`; so does `zeroGrad` */
   state(): Promise<ModelState>;
   loadWeights(path: string, options: { readonly optimizer: boolean; readonly seqId: number }): Promise<void>;
   forward(data: readonly TrainingDatum[], loss: LossSpec, seqId: number): Promise<ForwardBackwardResult>;
@@ -82,7 +94,15 @@ export interface TrainableModel {
   deleteWeights?(path: string): Promise<void>;
 }
 
+/**
+ * What brings a model back after a failure that leaves open whether a request was applied. `by-step`: the server tells a model's step
+ * and refuses an update that does not fit it. `by-checkpoint`: it tells neither; the model is made again from its newest checkpoint
+ * that was recorded before the doubt, and stored rows are replayed.
+ */
+export type ModelRecovery = "by-step" | "by-checkpoint";
+
 export interface StepBackend {
+  readonly recovery: ModelRecovery;
   info(signal?: AbortSignal): Promise<BackendInfo>;
   /** What the engine that samples bears now; null where the server does not tell. Absent: its kind never does. */
   load?(signal?: AbortSignal): Promise<EngineReading | null>;
@@ -90,6 +110,8 @@ export interface StepBackend {
   createModel(options: {
     readonly baseModel: string;
     readonly seed: number;
+    /** Of the adapter that is trained; absent or 0 = all weights are. */
+    readonly loraRank?: number;
     readonly fence: { readonly runId: string; readonly token: number };
     /** Ends every call of the returned model. */
     readonly signal?: AbortSignal;
@@ -110,5 +132,15 @@ export interface StepBackend {
     readonly policyVersion?: number;
     readonly onWait?: (wait: { readonly untilMs: number; readonly reason: string }) => void;
   }): Sampler;
+  /**
+   * Logprobs of rows of tokens under stored weights, at the temperature they were sampled at: per row one for each token after the
+   * first, null where there is no finite number. Absent where a server has no such call.
+   */
+  score?(options: {
+    readonly path: string;
+    readonly rows: readonly (readonly number[])[];
+    readonly temperature: number;
+    readonly signal?: AbortSignal;
+  }): Promise<(number | null)[][]>;
   close(): Promise<void>;
 }

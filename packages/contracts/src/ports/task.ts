@@ -25,11 +25,14 @@ export interface FinishedRollout {
   readonly toolCalls: readonly { readonly name: string; readonly arguments: JsonObject; readonly failed: boolean }[];
 }
 
-/** A verifier's word. `reward` is finite; `parts` add up to it and are shown. */
+/** A finite number, or a verifier's words. */
+export type RewardPart = number | string;
+
+/** A verifier's word. `reward` is finite; the numbers of `parts` add up to it, and all are shown. Rollouts may have different ones. */
 export interface Verdict {
   readonly reward: number;
   readonly success: boolean;
-  readonly parts: Readonly<Record<string, number>>;
+  readonly parts: Readonly<Record<string, RewardPart>>;
   readonly notes: string | null;
   /** What the agent did that people should look at ("changed test files"); never part of the reward. */
   readonly flags?: readonly string[];
@@ -67,8 +70,11 @@ export interface GradingSandboxes {
   keep(evidence: NewEvidence): Promise<void>;
 }
 export interface Judge {
-  /** The judge's words. @throws BoundaryError("verifier") when it gives none */
-  ask(messages: readonly ChatMessage[], signal: AbortSignal): Promise<string>;
+  /**
+   * The judge's words. @throws BoundaryError("verifier") when it gives none
+   * @param onTokens told of each answer, how many tokens its server counted, read and written
+   */
+  ask(messages: readonly ChatMessage[], signal: AbortSignal, onTokens?: (tokens: number) => void): Promise<string>;
 }
 
 /** Several calls in one turn: all in order, only the first, or none and the model is told to write one. */

@@ -53,6 +53,8 @@ export const ForwardBackwardReply = z.object({
 });
 export const OptimStepReply = z.object({
   metrics: z.record(z.string(), z.number()).nullish(),
+  /** Of our worker: what its machine did since the step before; see engine-metrics.ts. */
+  machine: z.record(z.string(), z.number()).nullish(),
   step: z.int().optional(),
 });
 
@@ -67,6 +69,12 @@ export const FutureFailure = z.object({
 export const WorkerInfo = z.object({
   boot_id: z.string(),
   device: z.string(),
+  /** What forward passes compute in; older workers: float32. */
+  dtype: z.string().default("float32"),
+  /** What samples; `vllm`: experimental, never run. */
+  engine: z.enum(["torch", "vllm"]).default("torch"),
+  /** What the optimizer's moments are kept in. */
+  optimizer: z.object({ name: z.string(), moments: z.string() }).default({ name: "adamw", moments: "float32" }),
   versions: z.record(z.string(), z.string()),
   memory_bytes: z.number().nullable(),
   base_models: z.array(z.object({ name: z.string(), parameters: z.int(), max_context: z.int(), vocab_size: z.int() })),
@@ -103,6 +111,7 @@ export const WorkerError = z.object({
     "step_mismatch",
     "busy",
     "oom",
+    "no_space",
     "cancelled",
     "unauthorised",
     "too_large",
@@ -110,3 +119,13 @@ export const WorkerError = z.object({
   ]),
   field: z.string().nullish(),
 });
+
+/** `/ext/v1/score`: per row one logprob for each token after the first. */
+export const ScoreReply = z.object({ logprobs: z.array(z.array(z.number().nullable())) });
+
+/** A line of a sample that is told as it is made: what is new of one, or why all have ended, or what went wrong. */
+export const SampleNews = z.union([
+  z.object({ sample: z.int().min(0), tokens: z.array(z.int()), logprobs: z.array(z.number()) }),
+  z.object({ stop_reasons: z.array(z.enum(["stop", "length"])), weight_version: z.int().nullish() }),
+  z.object({ error: WorkerError }),
+]);

@@ -1,0 +1,273 @@
+/**
+ * The fleet of GPU workers: hosts, the devices on them, and the workers that runs want there. What the placement planner reads
+ * and what it says. Times are milliseconds of the database's clock, memory is in MB (2^20 bytes).
+ */
+import { z } from "zod";
+import { label } from "./label.ts";
+
+/** `colocated` samples and updates on the same devices; else one `trainer` updates and `sampler`s sample. */
+export const workerRoles = ["colocated", "trainer", "sampler"] as const;
+export type WorkerRole = (typeof workerRoles)[number];
+
+/** `gpu`: a GPU by its UUID. `cpu`: a place for one worker on a host's processors; the operator says how many a host has. */
+export const deviceKinds = ["gpu", "cpu"] as const;
+export type DeviceKind = (typeof deviceKinds)[number];
+
+/** `unseen`: registered, no answer yet. `draining`: what is there stays until its run is over, nothing comes. */
+export const hostStates = ["unseen", "ready", "draining", "lost"] as const;
+export type HostState = (typeof hostStates)[number];
+
+export const fleetWorkerStates = [
+  "queued",
+  "starting",
+  "ready",
+  "lost",
+  "stopping",
+  "stopped",
+  "refused",
+  "failed",
+] as const;
+export type FleetWorkerState = (typeof fleetWorkerStates)[number];
+
+/** `starting` begins with the leases of its devices; `lost` and `stopping` keep them until its container is known to be gone. */
+export const fleetWorkerEdges: Record<FleetWorkerState, readonly FleetWorkerState[]> = {
+  queued: ["starting", "stopped", "refused"],
+  starting: ["ready", "lost", "stopping", "queued", "refused"],
+  ready: ["lost", "stopping", "queued"],
+  lost: ["queued", "stopping", "failed"],
+  stopping: ["stopped", "queued"],
+  stopped: [],
+  refused: [],
+  failed: [],
+};
+export const endedFleetWorkerStates: readonly FleetWorkerState[] = ["stopped", "refused", "failed"];
+/** Those that hold leases. */
+export const placedFleetWorkerStates: readonly FleetWorkerState[] = ["starting", "ready", "lost", "stopping"];
+
+/** Why a worker is where it is, for people. `remedy` says what would help, null when waiting does. */
+export const FleetReason = z.object({
+  code: z.enum([
+    "no-room",
+    "behind",
+    "back-off",
+    "hosts-away",
+    "no-hosts",
+    "too-large",
+    "apart",
+    "no-gpu-runtime",
+    "releasing",
+    "host-lost",
+    "container-ended",
+    "too-many-failures",
+    "unavailable",
+    "launch-failed",
+    "no-image",
+    "root-image",
+    "out-of-memory",
+    "silent",
+    "unwanted",
+    "yields",
+    "regroups",
+  ]),
+  message: z.string().max(600),
+  remedy: z.string().max(600).nullable(),
+});
+export type FleetReason = z.infer<typeof FleetReason>;
+
+export interface DeviceSnapshot {
+  /** UUID of a GPU as its driver says it; of a place on processors, a name that no other host's has. */
+  readonly id: string;
+  readonly kind: DeviceKind;
+  readonly memoryMb: number;
+  /** A container that nobody's row stands for is on it: it is not free before that one is removed. */
+  readonly occupied?: boolean;
+}
+
+export interface HostSnapshot {
+  readonly name: string;
+  readonly state: HostState;
+  /** Containers can be given GPUs there; null while the host has not been asked. */
+  readonly gpuRuntime: boolean | null;
+  /** Hosts of the same name here read each other's checkpoints; absent: its own are nobody else's. */
+  readonly share?: string;
+  readonly devices: readonly DeviceSnapshot[];
+}
+
+/** A GPU worker that a run wants, or wanted. All of a run's workers are one group: they start together. */
+export interface WorkerSnapshot {
+  readonly id: string;
+  readonly runId: string;
+  readonly role: WorkerRole;
+  readonly device: DeviceKind;
+  /** How many devices, all of one host. */
+  readonly devices: number;
+  /** Each device's, at least. */
+  readonly memoryMb: number;
+  /** Higher goes first. */
+  readonly priority: number;
+  /** False once its run needs it no more. */
+  readonly wanted: boolean;
+  readonly state: FleetWorkerState;
+  /** Where it is, or was last: what it saved there lets it resume. */
+  readonly host: string | null;
+  readonly reason: FleetReason | null;
+  /** When its run asked for it. */
+  readonly queuedAt: number;
+  /** Not before then: it failed a moment ago. */
+  readonly notBefore: number | null;
+  /** Times in a row that it ended by itself without having served long. */
+  readonly failures: number;
+}
+
+export interface FleetSnapshot {
+  readonly now: number;
+  readonly hosts: readonly HostSnapshot[];
+  readonly workers: readonly WorkerSnapshot[];
+  readonly leases: readonly { readonly deviceId: string; readonly workerId: string }[];
+}
+
+export type FleetAction =
+  | { readonly type: "place"; readonly workerId: string; readonly host: string; readonly devices: readonly string[] }
+  /** Says why it waits; only when that changed. */
+  | { readonly type: "queue"; readonly workerId: string; readonly reason: FleetReason }
+  /** Ends its container and gives its leases back; then it is over, or queued again where it is still wanted. */
+  | { readonly type: "stop"; readonly workerId: string; readonly reason: FleetReason }
+  /** What it was is gone: its leases go back and it queues again. */
+  | { readonly type: "restart"; readonly workerId: string; readonly reason: FleetReason }
+  /** With the claim of a placement that could not be made; without one, while it is queued. */
+  | { readonly type: "refuse"; readonly workerId: string; readonly reason: FleetReason; readonly claim?: number }
+  | { readonly type: "fail"; readonly workerId: string; readonly reason: FleetReason };
+
+/** A folder or file on the machine of the control plane. */
+const absolutePath = z
+  .string()
+  .max(400)
+  .regex(/^\/[^\p{Cc}]*$/u, "must be an absolute path");
+/** ssh reads its file options as lists, and puts things in the place of these. */
+const sshFile = absolutePath.regex(
+  /^[^\s"'%$\\]*$/u,
+  "must be a path without blanks, quotes, %, $ and \\: ssh gives them a meaning of their own",
+);
+const hostName = z
+  .string()
+  .max(253)
+  .refine(
+    (host) => /^(?!-)[A-Za-z0-9._-]+$/.test(host) || z.ipv6().safeParse(host).success,
+    "must be a host name or an address; the port is a field of its own",
+  );
+const port = z.int().min(1).max(65_535);
+
+/** How a host's Docker daemon is reached. Keys and certificates are named by path, never stored. */
+export const DockerEndpoint = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("socket"), path: absolutePath }),
+  z.strictObject({
+    kind: z.literal("tcp"),
+    host: hostName,
+    port: port.default(2376),
+    /** Folder with ca.pem, cert.pem and key.pem, as Docker's own clients have it. A daemon without TLS is refused. */
+    certFolder: absolutePath,
+  }),
+  z.strictObject({
+    kind: z.literal("ssh"),
+    host: hostName,
+    port: port.default(22),
+    user: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/, "must be an account's name")
+      .nullable()
+      .default(null),
+    /** Private key; null = what `ssh` of this account uses by itself. */
+    keyFile: sshFile.nullable().default(null),
+    /** Where the host's own key must be; null = this account's known hosts. An unknown key is refused. */
+    knownHostsFile: sshFile.nullable().default(null),
+  }),
+]);
+export type DockerEndpoint = z.infer<typeof DockerEndpoint>;
+
+/** Kubernetes' names of things: RFC 1123 labels, with dots where a subdomain may stand. */
+const kubernetesName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/, "must be a Kubernetes name");
+
+/** Workers as pods of a namespace. This server reaches them at the addresses of their pods. */
+export const KubernetesEndpoint = z.strictObject({
+  kind: z.literal("kubernetes"),
+  /** On the machine of the control plane; read anew by each connection. */
+  kubeconfig: absolutePath,
+  /** Of that file; null = its current one. */
+  context: z.string().min(1).max(253).nullable().default(null),
+  namespace: kubernetesName.default("rolldeck"),
+  /** Nodes that workers may be on, by their labels; best are nodes that are alike. */
+  nodeSelector: z.record(z.string().max(317), z.string().max(63)).default({}),
+  /** A claim of that namespace for checkpoints, which several nodes can write. Needed where the host has no checkpoint folder. */
+  checkpointClaim: kubernetesName.nullable().default(null),
+});
+export type KubernetesEndpoint = z.infer<typeof KubernetesEndpoint>;
+
+/** Where GPU workers can be launched. */
+export const HostEndpoint = z.discriminatedUnion("kind", [...DockerEndpoint.options, KubernetesEndpoint]);
+export type HostEndpoint = z.infer<typeof HostEndpoint>;
+
+/** One line for a person: where that is. */
+export function endpointText(endpoint: HostEndpoint): string {
+  if (endpoint.kind === "kubernetes") return `kubernetes://${endpoint.context ?? "current"}/${endpoint.namespace}`;
+  if (endpoint.kind === "socket") return `unix://${endpoint.path}`;
+  if (endpoint.kind === "tcp") return `tcp://${endpoint.host}:${endpoint.port} (TLS)`;
+  return `ssh://${endpoint.user === null ? "" : `${endpoint.user}@`}${endpoint.host}:${endpoint.port}`;
+}
+
+const privateAddress =
+  /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|169\.254\.)[\d.]+$|^::1$|^f[cd][0-9a-f:]+$|^fe80:/i;
+
+const FleetHostFields = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "must be lower-case letters, digits and dashes")
+    .describe("Its name here"),
+  endpoint: HostEndpoint,
+  address: z
+    .union([z.ipv4(), z.ipv6()])
+    .refine((address) => privateAddress.test(address), "must be a loopback or private address: workers have no TLS")
+    .default("127.0.0.1")
+    .describe("Address of the host at which its workers listen and this server reaches them"),
+  cpuPlaces: z.int().min(0).max(256).default(0).describe("Workers without a GPU that it may run at once"),
+  cpuMemoryMb: z.int().min(256).default(4096).describe("Memory that each of these may use"),
+  image: label(300).default("rolldeck-gpu-worker").describe("Image of its workers"),
+  modelFolder: absolutePath
+    .nullable()
+    .default(null)
+    .describe("Folder of the host with model folders; null = the image's"),
+  checkpointFolder: absolutePath
+    .nullable()
+    .default(null)
+    .describe("Folder of the host for checkpoints; a network mount lets a run resume on another host. null = a volume"),
+  checkpointShare: label(60)
+    .nullable()
+    .default(null)
+    .describe(
+      "Name of the network mount behind checkpointFolder: hosts that give the same one share a run's files; null = none",
+    ),
+});
+export const FleetHostSpec = FleetHostFields.refine(
+  ({ checkpointFolder, checkpointShare }) => checkpointShare === null || checkpointFolder !== null,
+  { path: ["checkpointShare"], error: "names what is behind checkpointFolder: give that one too" },
+);
+export type FleetHostSpec = z.infer<typeof FleetHostSpec>;
+
+/** Workers of one run. */
+export const FleetDemand = z
+  .strictObject({
+    layout: z
+      .enum(["colocated", "split"])
+      .default("colocated")
+      .describe("colocated: one worker samples and updates; split: one updates, others sample"),
+    device: z.enum(deviceKinds).default("gpu").describe("gpu, or cpu: a place on a host's processors"),
+    devices: z.int().min(1).max(16).default(1).describe("Devices of the worker that updates, all of one host"),
+    replicas: z.int().min(1).max(16).default(1).describe("Layout split: workers that sample"),
+    replicaDevices: z.int().min(1).max(16).default(1).describe("Layout split: devices of each that samples"),
+    memoryMb: z.int().min(0).max(10_000_000).default(0).describe("Memory of each device at least, MB; 0 = any"),
+    priority: z.int().min(0).max(100).default(0).describe("Place in line: one level is worth ten minutes of waiting"),
+  })
+  .refine((demand) => demand.layout === "split" || (demand.replicas === 1 && demand.replicaDevices === 1), {
+    path: ["replicas"],
+    error: "belongs to the layout `split`: a colocated worker samples by itself",
+  });
+export type FleetDemand = z.infer<typeof FleetDemand>;
