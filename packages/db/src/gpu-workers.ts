@@ -1,4 +1,5 @@
 /** What is known of the processes that host inference and the update. */
+import type { BackendConfig } from "@rolldeck/contracts/backend-config";
 import type { EngineLoad as PlannerEngineLoad } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { z } from "zod";
@@ -19,7 +20,10 @@ export type GpuWorkerBoot = z.infer<typeof GpuWorkerBoot>;
 export const triesUnit = "tries";
 
 export interface GpuWorkerReport {
-  /** `supervisedGpuWorker`, the address of a backend that someone else runs, or `server:` and its name in the operator's list. */
+  /**
+   * `supervisedGpuWorker`, the address of a backend that someone else runs, `server:` and its name in the operator's list, or `fleet:` and
+   * the id of the run that has workers of its own.
+   */
   readonly name: string;
   readonly url: string | null;
   readonly state: GpuWorkerState;
@@ -29,12 +33,27 @@ export interface GpuWorkerReport {
 }
 /** Name of the worker that `npm start` supervises. */
 export const supervisedGpuWorker = "gpu-worker";
-/** Row of gpu_workers that a run's backend lives on. */
-export const gpuWorkerName = (backend: { readonly endpoint: string | null; readonly server: string | null }): string =>
-  backend.server === null ? (backend.endpoint ?? supervisedGpuWorker) : `server:${backend.server}`;
-/** The same of a run's config in SQL. @param config a jsonb expression */
-export const gpuWorkerNameSql = (config: string): string =>
-  `coalesce('server:' || (${config} -> 'backend' ->> 'server'), ${config} -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}')`;
+
+type Where = Pick<BackendConfig, "endpoint" | "server" | "fleet">;
+/** Whose model. */
+export interface ModelOf<Backend extends Where = Where> {
+  readonly runId: string;
+  readonly config: { readonly backend: Backend };
+}
+
+/** The one that `npm start` supervises on this machine is meant. */
+export const isSupervised = ({ endpoint, server, fleet }: Where): boolean =>
+  endpoint === null && server === null && fleet === null;
+
+/** Row of gpu_workers that a run's model lives on. */
+export function gpuWorkerName({ runId, config: { backend } }: ModelOf): string {
+  if (backend.fleet !== null) return `fleet:${runId}`;
+  return backend.server === null ? (backend.endpoint ?? supervisedGpuWorker) : `server:${backend.server}`;
+}
+/** The same of a row of runs in SQL. @param run its alias */
+export const gpuWorkerNameSql = (run: string): string =>
+  `case when jsonb_typeof(${run}.config -> 'backend' -> 'fleet') = 'object' then 'fleet:' || ${run}.id
+   else coalesce('server:' || (${run}.config -> 'backend' ->> 'server'), ${run}.config -> 'backend' ->> 'endpoint', '${supervisedGpuWorker}') end`;
 
 const reportSql = `
 with before as (select state, boot_id from gpu_workers where name = $1),
@@ -49,9 +68,9 @@ written as (
     last_seen_at = coalesce(excluded.last_seen_at, gpu_workers.last_seen_at)
 ),
 run_lock as materialized (
-  select id from runs where (select yes from changed) and status in ('queued', 'preparing', 'running', 'pausing')
-    and ${gpuWorkerNameSql("config")} = $1
-  order by id for no key update
+  select r.id from runs r where (select yes from changed) and r.status in ('queued', 'preparing', 'running', 'pausing')
+    and ${gpuWorkerNameSql("r")} = $1
+  order by r.id for no key update
 ),
 woken as (update runs r set ${raiseWake("true")} from run_lock l where r.id = l.id)
 select yes as changed from changed`;
@@ -105,4 +124,13 @@ export async function readGpuWorker(
     [name],
   );
   return rows.length === 0 ? null : Row.parse(rows[0]);
+}
+
+/** Rows of a fleet's workers whose run is over and that hold nothing of it any more. */
+export async function dropEndedFleetRows(pool: pg.Pool): Promise<void> {
+  await pool.query(
+    `delete from gpu_workers g where g.name like 'fleet:%' and not exists (
+       select from runs r where 'fleet:' || r.id = g.name and (r.status not in ('stopped', 'completed', 'failed')
+         or r.model_boot_id is not null and exists (select from fleet_workers w where w.run_id = r.id and w.wanted)))`,
+  );
 }

@@ -84,18 +84,25 @@ happened as materialized (
   from packed where (select count(*) from counted) >= 0
 ),
 ${eventLog()}
-select array(select ord from moved) as ords, (select count(sent) from notified) as notified`;
+select array(select ord from moved) as ords,
+  (select count(*)::int from candidate) - (select count(*)::int from admitted) as full, (select count(sent) from notified) as notified`;
 
-/** @param status the run's, as the planner saw it @returns the admissions that were made */
+export interface Admitted {
+  readonly made: readonly Admission[];
+  /** Admissions that only a full pool kept out: their rows are as the planner saw them. */
+  readonly full: number;
+}
+
+/** @param run its status is as the planner saw it */
 export async function admitRollouts(
   pool: pg.Pool,
   run: { readonly runId: string; readonly status: RunStatus },
   admissions: readonly Admission[],
-): Promise<Admission[]> {
-  if (admissions.length === 0) return [];
+): Promise<Admitted> {
+  if (admissions.length === 0) return { made: [], full: 0 };
   const leases = admissions.flatMap(({ leases: wanted }, ord) => wanted.map((lease) => ({ ...lease, ord })));
   const ids = admissions.map(({ seen }) => seen.rolloutId);
-  const { rows } = await pool.query<{ ords: number[] }>({
+  const { rows } = await pool.query<{ ords: number[]; full: number }>({
     name: "admit-rollouts",
     text: sql,
     values: [
@@ -114,5 +121,5 @@ export async function admitRollouts(
     ],
   });
   const made = new Set(rows[0]?.ords ?? []);
-  return admissions.filter((_, ord) => made.has(ord));
+  return { made: admissions.filter((_, ord) => made.has(ord)), full: rows[0]?.full ?? 0 };
 }

@@ -38,7 +38,7 @@ export interface Settle {
   readonly ending: Ending;
   readonly reason: string | null;
   readonly reward: number | null;
-  readonly rewardParts: Readonly<Record<string, number>>;
+  readonly rewardParts: Readonly<Record<string, number | string>>;
   readonly success: boolean | null;
   /** What people should look at; absent = nothing. At most 16 of 100 characters are kept. */
   readonly flags?: readonly string[];

@@ -1,9 +1,10 @@
 /** The books of environments: who has one, who may, and what the pool counts. */
 import type { NewLease } from "@rolldeck/contracts/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
+import { act, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
 import { agentSandbox, liveSandboxes } from "../reads/live-sandboxes.ts";
+import type { Applied } from "../reconcile/apply-actions.ts";
 import { poolLedger, readDemands, readGrants, setPoolSizes } from "../reconcile/pools.ts";
 import { type Admission, admitRollouts } from "./admit-rollouts.ts";
 import { claimStage } from "./claim-stage.ts";
@@ -25,9 +26,9 @@ const waiting = async (runId: string) =>
     ({ state, stage }) => state === "waiting" && stage === "init",
   );
 
-const admit = async (runId: string, count: number): Promise<Admission[]> => {
+const admit = async (runId: string, count: number): Promise<readonly Admission[]> => {
   const asked = (await waiting(runId)).slice(0, count).map((seen) => ({ seen, stage: "init" as const, leases }));
-  return admitRollouts(database.pool, { runId, status: "running" }, asked);
+  return (await admitRollouts(database.pool, { runId, status: "running" }, asked)).made;
 };
 
 let made = 0;
@@ -108,6 +109,32 @@ test("closing an idle one gives its place back, once; one that was taken meanwhi
   expect(await poolLedger(database.pool)).toEqual([]);
 });
 
+test("a plan that meets nothing but a full pool waits for room: closing an idle one wakes its run", async () => {
+  const { runId, ids } = await twoIdle();
+  const other = await run();
+  const wakeOf = async (id: string) =>
+    (await database.pool.query("select wake from runs where id = $1", [id])).rows[0]?.wake;
+  const plan = (count: number): Promise<Applied> =>
+    waiting(other.runId).then((rows) =>
+      act(
+        database.pool,
+        other.runId,
+        rows
+          .slice(0, count)
+          .map(({ rolloutId, attempt }) => ({ do: "admit", rolloutId, attempt, stage: "init", leases })),
+      ),
+    );
+  const before = await wakeOf(other.runId);
+  expect(await plan(2)).toMatchObject({ applied: 0, refused: 2, waits: true });
+  expect(await wakeOf(other.runId)).toBe(before);
+  const own = await wakeOf(runId);
+  await sandboxEnded(database.pool, ids[0] ?? "", { state: "closed", reason: "x", ifIdle: true });
+  expect(await wakeOf(runId)).toBeGreaterThan(own);
+  // What was done may have changed what is left to do.
+  expect(await plan(2)).toMatchObject({ applied: 1, refused: 1, waits: false });
+  expect(await wakeOf(other.runId)).toBeGreaterThan(before);
+});
+
 test("however many ask and close at once, the books are right and the pool is never above its size", async () => {
   const { runId, ids } = await twoIdle();
   const other = await run();
@@ -130,6 +157,9 @@ test("they are due when the run does not run, and when others were granted their
   expect(demands).toMatchObject([{ held: 0, wanted: 6 }]);
   await database.pool.query("insert into pool_grants (resource, run_id, granted) values ('sandbox', $1, 1)", [runId]);
   expect(await due()).toEqual([[ids[0], "other runs wait for its place"]]);
+  // Where there is room, nobody waits for a place that the run has beyond its grant.
+  await setPoolSizes(database.pool, { sandbox: 3 });
+  expect(await due()).toEqual([]);
   await database.pool.query("update runs set status = 'paused' where id = $1", [runId]);
   expect(await due()).toEqual(ids.map((id) => [id, "its run is paused"]));
 });

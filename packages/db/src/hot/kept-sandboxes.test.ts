@@ -1,3 +1,4 @@
+import { heldReason } from "@rolldeck/contracts/api/sandboxes";
 import type { NewLease } from "@rolldeck/contracts/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { act, admitAll, snapshotOf, startPlannedRun } from "../../testing/planned-run.ts";
@@ -5,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts
 import { type SeededRollout, seedRollouts } from "../../testing/seed-rollouts.ts";
 import { liveSandboxes } from "../reads/live-sandboxes.ts";
 import { poolLedger, readDemands, readGrants, readPools, setPoolSizes } from "../reconcile/pools.ts";
-import { decideHeldSandbox, heldReason, keepSandbox, letKeptSandboxGo } from "./kept-sandboxes.ts";
+import { decideHeldSandbox, keepSandbox, letKeptSandboxGo } from "./kept-sandboxes.ts";
 import { planSandbox, sandboxEnded, sandboxOpened } from "./sandboxes.ts";
 
 let database: TestDatabase;

@@ -3,13 +3,12 @@
  * until it is closed; at least one sandbox of the pool is left for rollouts, whoever keeps how many at the same moment; who kept one
  * or let it go is in the run's log with that change, or neither is.
  */
+import { heldReason } from "@rolldeck/contracts/api/sandboxes";
 import type pg from "pg";
 import { asBoundaryError } from "../database-error.ts";
 import { cutText } from "./clean-text.ts";
 import { eventLog } from "./event-log.ts";
 
-/** Reason of one that is held until it is known whether its rollout succeeded. Nobody's word: it is let go by itself. */
-export const heldReason = "its agent is done; held until it is graded";
 /** A sandbox ends by itself after this, however long it was to be kept. */
 const maxLife = "interval '30 hours'";
 

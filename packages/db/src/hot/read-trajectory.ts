@@ -1,4 +1,6 @@
 /** What attempts of rollouts have committed: segments and turns, as they were written. */
+
+import { groupBy } from "@rolldeck/contracts/group-by";
 import {
   JsonObject,
   type Segment,
@@ -10,7 +12,6 @@ import {
 } from "@rolldeck/contracts/segments";
 import type pg from "pg";
 import { z } from "zod";
-import { groupBy } from "../group-by.ts";
 import { decodeLogprobs, decodeTokens } from "./token-codec.ts";
 
 /** A turn with what its calls gave back, in call order; null = started, not ended. */

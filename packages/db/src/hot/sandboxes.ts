@@ -2,6 +2,7 @@
  * Rows of sandboxes. Invariants: a row is written under its stage's claim before the sandbox is opened, so what no live row names
  * is nobody's; `opening → open → (kept →) closed | lost` and nothing else, each change a compare-and-set with its event.
  */
+import { heldReason } from "@rolldeck/contracts/api/sandboxes";
 import { FencedError } from "@rolldeck/contracts/errors";
 import type { SandboxPurpose } from "@rolldeck/contracts/events";
 import type pg from "pg";
@@ -9,7 +10,6 @@ import { asBoundaryError } from "../database-error.ts";
 import { resendOnCollision } from "../resend-on-collision.ts";
 import { cleanText, cutText } from "./clean-text.ts";
 import { eventLog } from "./event-log.ts";
-import { heldReason } from "./kept-sandboxes.ts";
 
 export interface SandboxClaim {
   readonly runId: string;
@@ -133,13 +133,13 @@ room as (
 happened as materialized (
   select 1 as ord, run_id, 'sandbox-closed' as type, rollout_id,
     jsonb_build_object('type', 'sandbox-closed', 'rolloutId', rollout_id, 'attempt', attempt, 'sandboxId', id,
-      'purpose', purpose, 'state', state, 'reason', reason) as body
+      'purpose', purpose, 'state', state, 'reason', reason) as body, idle
   from ended where (select count(*) from room) >= 0
 ),
-${eventLog()}
+${eventLog({ counts: "bool_or(idle) as idle", wakes: "c.idle" })}
 select (select count(*)::int from ended) as n, (select count(sent) from notified) as notified`;
 
-/** @returns whether this call ended it; false where somebody else did. */
+/** The run is woken where that makes room in the pool. @returns whether this call ended it; false where somebody else did. */
 export async function sandboxEnded(
   pool: pg.Pool,
   id: string,

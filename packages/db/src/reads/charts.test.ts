@@ -213,6 +213,10 @@ describe("comparison", () => {
     await expect(
       compareRuns(database.pool, { runIds: [a, "nothinghere"], names: ["reward/mean"] }),
     ).rejects.toBeInstanceOf(NotFoundError);
+    const lora = await seedRun(database.pool, { config: { backend: { name: "gpu-worker", lora: { rank: 8 } } } });
+    const whole = await seedRun(database.pool, { config: { backend: { name: "gpu-worker" } } });
+    const ofOneBackend = await compareRuns(database.pool, { runIds: [lora, whole], names: ["reward/mean"] });
+    expect(ofOneBackend.warnings).toEqual(["What is trained differs: all weights, or adapters of different ranks."]);
   });
   it("names a key that only one has", () => {
     expect(

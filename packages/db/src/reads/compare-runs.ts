@@ -61,7 +61,9 @@ const cautions: readonly (readonly [prefix: string, warning: string])[] = [
   ["taskSets", "Task sets differ: rewards are not on one scale."],
   ["model.name", "Models differ."],
   ["agent.sampling.temperature", "Sampling temperatures differ: success and entropy move with it."],
-  ["backend", "Backends differ: log-prob gap and loss may be defined differently."],
+  ["backend.name", "Backends differ: log-prob gap and loss may be defined differently."],
+  ["backend.dialect", "Servers differ: log-prob gap and loss may be defined differently."],
+  ["backend.lora", "What is trained differs: all weights, or adapters of different ranks."],
 ];
 
 function warningsFor(differences: Comparison["configDifferences"], series: readonly Series[]): string[] {

@@ -1,9 +1,10 @@
 /** What the workers' sweep and the stages ask of the sandboxes' rows. */
+import { heldReason } from "@rolldeck/contracts/api/sandboxes";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { sandboxRuntimes } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
 import { environmentIdleMinutes, idleOf, isFree } from "../hot/environments.ts";
-import { heldReason, poolRoom } from "../hot/kept-sandboxes.ts";
+import { poolRoom } from "../hot/kept-sandboxes.ts";
 import { type Queryable, readRow, readRows } from "./rows.ts";
 
 const LiveSandbox = z.object({
@@ -11,6 +12,7 @@ const LiveSandbox = z.object({
   runtime: z.enum(sandboxRuntimes),
   state: z.enum(["opening", "open", "kept"]),
   rolloutId: z.string(),
+  runId: z.string(),
   /** Why it is to be closed now; null while it is in use. */
   due: z.string().nullable(),
   /** Somebody asked to look into it: then what is due is kept instead. */
@@ -33,8 +35,10 @@ free as materialized (
 ),
 surplus as materialized (
   select f.run_id,
-    (select count(*) from pool_leases l where l.run_id = f.run_id and l.resource = 'sandbox') + ${idleOf("f.run_id")}
-      - coalesce((select g.granted from pool_grants g where g.run_id = f.run_id and g.resource = 'sandbox'), p.size) as above_grant,
+    -- Beyond its grant a run may have taken what nobody wants: others wait only where nothing is free.
+    case when ${poolRoom("p")} > p.used then 0 else
+      (select count(*) from pool_leases l where l.run_id = f.run_id and l.resource = 'sandbox') + ${idleOf("f.run_id")}
+      - coalesce((select g.granted from pool_grants g where g.run_id = f.run_id and g.resource = 'sandbox'), p.size) end as above_grant,
     case when ${poolRoom("p")} > p.used then 0 else (select count(*) from rollouts w
       where w.run_id = f.run_id and w.state = 'waiting' and w.stage = 'evaluate' and not exists (select from sandboxes o
         where o.rollout_id = w.id and o.attempt = w.attempt and o.in_place and o.state = 'open')) end as gradings,
@@ -49,7 +53,7 @@ surplus as materialized (
  */
 const liveSql = `
 with ${surplusSql}
-select s.id, s.runtime, s.state, s.rollout_id as "rolloutId", coalesce(s.keep_until > now() and s.state = 'open', false) as keep,
+select s.id, s.runtime, s.state, s.rollout_id as "rolloutId", s.run_id as "runId", coalesce(s.keep_until > now() and s.state = 'open', false) as keep,
   s.idle_since is not null as idle, extract(epoch from now() - s.created_at)::float8 as "ageS",
   case
     when s.state = 'kept' then case

@@ -2,8 +2,9 @@
  * Metric points in aligned buckets of steps, in one pass over the rows. Sums are taken as they are; only when Postgres finds
  * that one leaves the range of a double is the pass repeated with scaled values (safe-mean.ts).
  */
+
+import { groupBy } from "@rolldeck/contracts/group-by";
 import { z } from "zod";
-import { groupBy } from "../group-by.ts";
 import { hasCode, iso, type Queryable, readRows } from "./rows.ts";
 import { meanOf, plainSum, type SumRule, scaledSum } from "./safe-mean.ts";
 

@@ -13,14 +13,14 @@ const waiting: readonly RunStatus[] = ["queued", "preparing", "running", "pausin
 
 const Row = z.object({ url: z.string().nullable(), reason: z.string(), since: z.string(), tries: z.int() });
 
-/** Null: for none, or for the one that this server supervises, whose own start is the boot's progress. */
+/** Null: for none, or for one that is started here (supervised, or the fleet's), whose own start is the boot's progress. */
 export async function readAbsence(
   db: Queryable,
-  { status }: { readonly status: RunStatus },
+  { runId, status }: { readonly runId: string; readonly status: RunStatus },
   { config, servingVersion }: { readonly config: RunConfig; readonly servingVersion: number | null },
 ): Promise<RunDetail["waitingFor"]> {
   if (!waiting.includes(status)) return null;
-  const name = gpuWorkerName(config.backend);
+  const name = gpuWorkerName({ runId, config });
   const row = await readRow(
     db,
     Row,

@@ -57,6 +57,18 @@ describe("durations", () => {
       at(60),
       at(75),
     ]);
+    // Two environments: each rollout's first attempt opened one, and the second attempt of one of them reset the other's.
+    for (const [sandboxId, opener] of Object.entries({ a: first, b: second })) {
+      await database.pool.query(
+        `insert into sandboxes (id, run_id, rollout_id, attempt, purpose, claim, runtime, network, state, environment)
+         values ($1, $2, $3, 1, 'agent', 1, 'docker', 'none', 'open', true)`,
+        [sandboxId, runId, opener],
+      );
+    }
+    await database.pool.query(
+      `insert into sandbox_uses (sandbox_id, place, rollout_id, attempt) values ('a', 1, $1, 1), ('b', 1, $2, 1), ('a', 2, $2, 2)`,
+      [first, second],
+    );
     const read = Durations.parse(await readDurations(database.pool, { runId, ...ask }));
     expect(read).toEqual({
       runId,
@@ -64,6 +76,7 @@ describe("durations", () => {
         taskSet: [0, 0],
         instanceIndex: [7, 7],
         initMs: [10_000, 20_000],
+        reset: [false, true],
         runMs: [40_000, 1_000],
         evaluateMs: [1_000, 6_500],
         modelMs: [12.5, 0],

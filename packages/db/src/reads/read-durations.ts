@@ -9,6 +9,7 @@ export const DurationRows = z.object({
   taskSet: z.array(z.int()),
   instanceIndex: z.array(z.int()),
   initMs: z.array(z.number()),
+  reset: z.array(z.boolean()),
   runMs: z.array(z.number()),
   evaluateMs: z.array(z.number()),
   modelMs: z.array(z.number()),
@@ -49,6 +50,9 @@ export const durationColumns = (newest: string): string => `
   whole as (
     select n.*, ${msBetween('i."started_at"', 'i."ended_at"')} as "initMs", ${msBetween('u."started_at"', 'u."ended_at"')} as "runMs",
       ${msBetween('e."started_at"', 'e."ended_at"')} as "evaluateMs",
+      -- The first use of an environment is the one that it was opened for; where a reset failed, another was opened after it.
+      (select coalesce(bool_and(x."place" > 1), false) from "sandbox_uses" x
+        where x."rollout_id" = n."id" and x."attempt" = n."attempt") as "reset",
       (select coalesce(sum(t."sample_ms"), 0)::float8 from "transitions" t
         where t."rollout_id" = n."id" and t."attempt" = n."attempt") as "modelMs"
     from newest n
@@ -56,7 +60,7 @@ export const durationColumns = (newest: string): string => `
       join "stage_spans" u on u."rollout_id" = n."id" and u."attempt" = n."attempt" and u."stage" = 'run'
       join "stage_spans" e on e."rollout_id" = n."id" and e."attempt" = n."attempt" and e."stage" = 'evaluate'
     where i."started_at" <= i."ended_at" and u."started_at" <= u."ended_at" and e."started_at" <= e."ended_at")
-  select ${["taskSet", "instanceIndex", "initMs", "runMs", "evaluateMs", "modelMs", "sampledTokens", "turns"].map(column).join(", ")}
+  select ${["taskSet", "instanceIndex", "initMs", "reset", "runMs", "evaluateMs", "modelMs", "sampledTokens", "turns"].map(column).join(", ")}
   from whole`;
 
 const rolloutsSql = durationColumns(`

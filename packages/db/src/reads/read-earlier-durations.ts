@@ -30,7 +30,7 @@ export async function readEarlierDurations(
   const runIds = runs.map((run) => run.runId);
   const rollouts = await readRow(db, DurationRows, rolloutsSql, [runIds, purpose, limit, runId]);
   const steps = await readRows(db, StepRow, stepsSql, [runIds, purpose, runId]);
-  const none = { taskSet: [], instanceIndex: [], initMs: [], runMs: [], evaluateMs: [], modelMs: [] };
+  const none = { taskSet: [], instanceIndex: [], initMs: [], reset: [], runMs: [], evaluateMs: [], modelMs: [] };
   return {
     runId,
     runIds,

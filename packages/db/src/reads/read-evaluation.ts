@@ -1,9 +1,9 @@
 /** Scores of a run's evaluations, by instance. What they mean is worked out by whoever reads them. */
 import { NotFoundError } from "@rolldeck/contracts/errors";
+import { groupBy } from "@rolldeck/contracts/group-by";
 import { stepStates } from "@rolldeck/contracts/lifecycle";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
-import { groupBy } from "../group-by.ts";
 import { type Queryable, readRows } from "./rows.ts";
 
 const Step = z.object({ stepId: z.string(), version: z.int(), state: z.enum(stepStates) });

@@ -4,6 +4,7 @@ import { runStatuses } from "@rolldeck/contracts/lifecycle";
 import { type Resource, resources } from "@rolldeck/contracts/plan";
 import { DispatcherConfig } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
+import { keptRoom } from "../hot/kept-sandboxes.ts";
 import { type Queryable, readRows } from "./rows.ts";
 
 const counts = z.partialRecord(z.enum(resources), z.int());
@@ -11,6 +12,7 @@ const PoolRow = z.object({
   resource: z.enum(resources),
   size: z.int(),
   used: z.int(),
+  kept: z.int(),
   evaluationReserve: z.int(),
   quotas: z.array(z.object({ project: z.string(), quota: z.int(), held: z.int() })),
 });
@@ -28,7 +30,8 @@ const RunRow = z.object({
 });
 
 const poolsSql = `
-select p."resource", p."size", p."used", p."evaluation_reserve" as "evaluationReserve",
+select p."resource", p."size", p."used",
+  case when p."resource" = 'sandbox' then ${keptRoom} else 0 end as "kept", p."evaluation_reserve" as "evaluationReserve",
   (select coalesce(json_agg(json_build_object('project', q."project", 'quota', q."quota", 'held',
       (select count(*) from "pool_leases" l join "runs" r on r."id" = l."run_id"
        where l."resource" = q."resource" and r."project" = q."project")) order by q."project"), '[]')

@@ -27,7 +27,7 @@ const Row = z.object({
   ending: z.enum(endingNames).nullable(),
   reason: z.string().nullable(),
   reward: z.number().nullable(),
-  rewardParts: z.record(z.string(), z.number()).nullable(),
+  rewardParts: z.record(z.string(), z.union([z.number(), z.string()])).nullable(),
   success: z.boolean().nullable(),
   finalAnswer: z.string().nullable(),
   flags: z.array(z.string()),

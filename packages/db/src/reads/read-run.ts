@@ -6,6 +6,8 @@ import { DispatcherChange, RunConfig } from "@rolldeck/contracts/run-config";
 import { z } from "zod";
 import { gpuWorkerName, triesUnit } from "../gpu-workers.ts";
 import { readAbsence } from "./read-absence.ts";
+import { readPreflight } from "./read-preflight.ts";
+import { readRunCost } from "./read-run-cost.ts";
 import { readSandboxRefusal } from "./read-sandbox-refusal.ts";
 import { iso, type Queryable, readRow, readRows } from "./rows.ts";
 import { readSummaries } from "./run-summary.ts";
@@ -38,6 +40,8 @@ export async function readRun(db: Queryable, runId: string): Promise<RunDetail> 
     boot: await bootOf(db, summary, head),
     waitingFor: await readAbsence(db, summary, head),
     sandboxRefusal: await readSandboxRefusal(db, runId),
+    cost: await readRunCost(db, runId),
+    preflight: await readPreflight(db, summary, head),
     counts: {
       byStage: await readCounts(db, runId),
       settled: await count(
@@ -127,12 +131,14 @@ function eta(run: RunSummary, secondsPerStep: number | null): number | null {
 /** Only a run that is not under way yet boots. Before a worker reports on it, its GPU worker's own start is the progress. */
 async function bootOf(db: Queryable, run: RunSummary, head: z.output<typeof HeadRow>): Promise<Boot | null> {
   if (run.status !== "queued" && run.status !== "preparing") return null;
+  // What the fleet makes of it is told by the job that waits for its workers.
+  if (head.config.backend.fleet !== null) return head.boot ?? waiting(run);
   const row = await readRow(
     db,
     GpuWorkerRow,
     `select "state", "boot", "url", extract(epoch from now() - "updated_at")::float8 as "ageS"
      from "gpu_workers" where "name" = $1 and "state" <> 'ready'`,
-    [gpuWorkerName(head.config.backend)],
+    [gpuWorkerName({ runId: run.runId, config: head.config })],
   );
   return (row && gpuWorkerBoot(row)) ?? head.boot ?? waiting(run);
 }

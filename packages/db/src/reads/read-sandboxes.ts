@@ -11,7 +11,10 @@ import { z } from "zod";
 import { readHead } from "./read-events.ts";
 import { iso, type Queryable, readRow, readRows } from "./rows.ts";
 
-const columns = `"id" as "sandboxId", "run_id" as "runId", "rollout_id" as "rolloutId", "attempt", "purpose", "runtime", "image",
+const ofItsRollout = (column: string): string =>
+  `(select ${column} from "rollouts" r join "groups" g on g."id" = r."group_id" where r."id" = "sandboxes"."rollout_id")`;
+const columns = `"id" as "sandboxId", "run_id" as "runId", "rollout_id" as "rolloutId",
+  ${ofItsRollout('g."instance_id"')} as "instanceId", ${ofItsRollout('r."sample"')} as "sample", "attempt", "purpose", "runtime", "image",
   "network", "state", "in_place" as "inPlace", case when "environment" then "uses" end as "uses",
   ${iso('"idle_since"')} as "idleSince", "reason", ${iso('"keep_until"')} as "keepUntil", "phases",
   ${iso('"created_at"')} as "createdAt", ${iso('"opened_at"')} as "openedAt", ${iso('"closed_at"')} as "closedAt"`;

@@ -2,6 +2,7 @@
 import { runSorts } from "@rolldeck/contracts/api/runs";
 import { InputError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
+import { decodeCursor, encodeCursor } from "./page-cursor.ts";
 
 const RunCursor = z.tuple([
   z.enum(runSorts),
@@ -16,24 +17,14 @@ const RunCursor = z.tuple([
 ]);
 export type RunCursor = z.infer<typeof RunCursor>;
 
-export const encodeRunCursor = (cursor: RunCursor): string => Buffer.from(JSON.stringify(cursor)).toString("base64url");
+export const encodeRunCursor = (cursor: RunCursor): string => encodeCursor(cursor);
 
 /** @throws InputError when it is not one of ours or belongs to another sort order. */
 export function decodeRunCursor(text: string, sort: RunCursor[0], descending: boolean): RunCursor {
-  const parsed = RunCursor.safeParse(parseJson(Buffer.from(text, "base64url").toString()));
-  if (!parsed.success)
-    throw new InputError([{ path: "cursor", message: "not a cursor of this list", fix: "leave it out for page one" }]);
-  if (parsed.data[0] !== sort || parsed.data[1] !== descending)
+  const cursor = decodeCursor(RunCursor, text);
+  if (cursor[0] !== sort || cursor[1] !== descending)
     throw new InputError([
       { path: "cursor", message: "belongs to another sort order", fix: "start again without a cursor" },
     ]);
-  return parsed.data;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  return cursor;
 }

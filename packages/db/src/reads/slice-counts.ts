@@ -3,8 +3,9 @@
  * at its end. SQL sums those edges per slice — the edge itself and the part of its slice that lies after it — and a prefix sum
  * gives the mean count of each slice: the work is one pass over the intervals, whatever the number of slices.
  */
+
+import { groupBy } from "@rolldeck/contracts/group-by";
 import { z } from "zod";
-import { groupBy } from "../group-by.ts";
 import { type Queryable, readRows } from "./rows.ts";
 
 /** Seconds since 1970 of both ends, and how many slices lie between. */

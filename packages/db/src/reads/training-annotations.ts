@@ -35,7 +35,7 @@ export async function readAnnotatedRows(db: Queryable, rolloutId: string, attemp
   const rows = await readRows(
     db,
     Row,
-    `select t."ranges", t."mask", t."advantage", t."sent", t."trainer_logprobs" as "trainerLogprobs",
+    `select t."ranges", coalesce(nullif(t."corrected_mask", '{}'), t."mask") as "mask", t."advantage", t."sent", t."trainer_logprobs" as "trainerLogprobs",
        s."state" as "stepState"
      from "training_rows" t join "steps" s on s."id" = t."step_id"
      where t."rollout_id" = $1 and t."attempt" = $2 order by t."row"`,

@@ -1,6 +1,7 @@
 /**
  * A plan becomes rows. Every action is a compare-and-set on what the snapshot showed, together with its events; what meets another row
- * is refused and the run is woken to plan again, so applying a plan twice, or two plans at once, does its work once. Order: rollouts and
+ * is refused and the run is woken to plan again, so applying a plan twice, or two plans at once, does its work once. A plan of which
+ * nothing but a full pool was met would come out the same again: it waits for room. Order: rollouts and
  * groups that leave free leases, steps that end make room for the next, admissions spend what is free, and the run itself moves last.
  */
 import type { JobName, JobPayload } from "@rolldeck/contracts/jobs";
@@ -31,12 +32,14 @@ export interface Applied {
   /** To be enqueued now that the rows are committed. */
   readonly jobs: readonly QueuedJob[];
   readonly applied: number;
-  /** Actions whose compare-and-set found another row than the snapshot's; the run was woken to plan again. */
+  /** Actions whose compare-and-set found another row than the snapshot's, or a full pool. The run was woken to plan again, if not `waits`. */
   readonly refused: number;
+  /** All that was left of the plan are admissions that wait for room in a pool: idle environments, kept sandboxes. Nobody was woken. */
+  readonly waits: boolean;
 }
 
 type Of<Do extends Action["do"]> = Extract<Action, { do: Do }>;
-type Outcome = Pick<Applied, "jobs" | "applied">;
+type Outcome = Pick<Applied, "jobs" | "applied"> & { readonly full?: number };
 
 /** @throws BoundaryError("infrastructure") when the database is away; what was applied before stays */
 export async function applyActions(
@@ -65,8 +68,10 @@ export async function applyActions(
     for (const part of parts) outcomes.push(await resendOnCollision(part));
     const applied = outcomes.reduce((sum, outcome) => sum + outcome.applied, 0);
     const refused = actions.length - applied;
-    if (refused > 0) await wakeRun(pool, snapshot.runId);
-    return { jobs: outcomes.flatMap((outcome) => outcome.jobs), applied, refused };
+    const full = outcomes.reduce((sum, outcome) => sum + (outcome.full ?? 0), 0);
+    const waits = applied === 0 && refused > 0 && refused === full;
+    if (refused > 0 && !waits) await wakeRun(pool, snapshot.runId);
+    return { jobs: outcomes.flatMap((outcome) => outcome.jobs), applied, refused, waits };
   } catch (cause) {
     throw asBoundaryError(cause, "the plan was not applied whole");
   }
@@ -183,8 +188,9 @@ async function admissions(pool: pg.Pool, snapshot: RunSnapshot, asked: Of<"admit
     const row = seen.get(action.rolloutId);
     return row && row.attempt === action.attempt ? [{ seen: row, stage: action.stage, leases: action.leases }] : [];
   });
-  const made = await admitRollouts(pool, snapshot, wanted);
+  const { made, full } = await admitRollouts(pool, snapshot, wanted);
   return {
+    full,
     jobs: made.map(({ seen: row, stage }) => stageJob(snapshot.runId, { ...row, stage })),
     applied: made.length,
   };

@@ -182,5 +182,7 @@ test("quotas and pools are set once for all that ask alike, and wake who may get
   // Eight are held: no pool is smaller than that.
   expect((await sandboxes())?.pool).toEqual({ resource: "sandbox", size: 8, used: 8, evaluationReserve: 2 });
   expect(await setPool(own.pool, "sandbox", { size: 3 })).toEqual([]);
+  await expect(setPool(own.pool, "sandbox", { evaluationReserve: 9 })).rejects.toThrow(/at most 8/);
+  expect((await sandboxes())?.pool.evaluationReserve).toBe(2);
   await own.drop();
 });

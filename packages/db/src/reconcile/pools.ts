@@ -1,9 +1,10 @@
 /** Pools, who holds and wants how much of each, and what each run was granted. */
+
+import { groupBy } from "@rolldeck/contracts/group-by";
 import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
 import { type Demand, type Resource, type ResourceCounts, resources } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { z } from "zod";
-import { groupBy } from "../group-by.ts";
 import { raiseWake } from "../hot/event-log.ts";
 import { poolRoom } from "../hot/kept-sandboxes.ts";
 

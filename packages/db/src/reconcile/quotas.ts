@@ -1,5 +1,5 @@
 /** What the operator sets: sizes and reserves of pools, and quotas of projects. Each wakes the runs that may be given more now. */
-import { NotFoundError } from "@rolldeck/contracts/errors";
+import { InputError, NotFoundError } from "@rolldeck/contracts/errors";
 import { type Resource, resources } from "@rolldeck/contracts/plan";
 import type pg from "pg";
 import { z } from "zod";
@@ -67,18 +67,21 @@ export async function setQuota(
 }
 
 const poolSql = `
-with known as (select resource from pools where resource = $1),
+with known as materialized (
+  select resource, greatest(coalesce($2::int, size), used) as becomes from pools where resource = $1 for no key update
+),
 written as (
   update pools p set size = greatest(coalesce($2::int, p.size), p.used),
     evaluation_reserve = coalesce($3::int, p.evaluation_reserve)
-  where p.resource = $1 and (p.size, p.evaluation_reserve) is distinct from
+  from known k
+  where p.resource = k.resource and coalesce($3::int, 0) <= k.becomes and (p.size, p.evaluation_reserve) is distinct from
     (greatest(coalesce($2::int, p.size), p.used), coalesce($3::int, p.evaluation_reserve))
   returning 1
-), ${wakeLive} select (select count(*)::int from known) as known, array(select id from woken) as ids`;
+), ${wakeLive} select (select becomes from known) as becomes, array(select id from woken) as ids`;
 
 /**
  * A pool never gets smaller than what is held now: asked again, it shrinks as leases come back.
- * @returns the runs that were woken @throws NotFoundError
+ * @returns the runs that were woken @throws NotFoundError, InputError for a reserve above the size that the pool then has
  */
 export async function setPool(
   pool: pg.Pool,
@@ -86,7 +89,13 @@ export async function setPool(
   change: { readonly size?: number | undefined; readonly evaluationReserve?: number | undefined },
 ): Promise<string[]> {
   const values = [resource, change.size ?? null, change.evaluationReserve ?? null];
-  const { rows } = await pool.query<{ known: number; ids: string[] }>(poolSql, values);
-  if (rows[0]?.known !== 1) throw new NotFoundError("pool", resource);
-  return rows[0].ids;
+  const { rows } = await pool.query<{ becomes: number | null; ids: string[] }>(poolSql, values);
+  const { becomes = null, ids = [] } = rows[0] ?? {};
+  if (becomes === null) throw new NotFoundError("pool", resource);
+  const { evaluationReserve = 0 } = change;
+  if (evaluationReserve > becomes) {
+    const message = `at most ${becomes}, the pool's size: the rest could never be kept`;
+    throw new InputError([{ path: "evaluationReserve", message }]);
+  }
+  return ids;
 }

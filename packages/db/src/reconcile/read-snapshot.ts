@@ -2,18 +2,9 @@
  * What the planner sees of a run: first the wake with the run, so that what rises later is another round's; then what it was granted,
  * and the rollouts with their groups, so that none is seen without the other, and only of steps that the first one showed.
  */
-import { endingNames } from "@rolldeck/contracts/endings";
 import { leaseMs } from "@rolldeck/contracts/jobs";
-import { rolloutOutcomes, rolloutStates, runStatuses, stages, stepStates } from "@rolldeck/contracts/lifecycle";
-import {
-  type GroupSnapshot,
-  type Resource,
-  type ResourceCounts,
-  type RolloutSnapshot,
-  type RunSnapshot,
-  resources,
-  setAsideReasons,
-} from "@rolldeck/contracts/plan";
+import { runStatuses, stepStates } from "@rolldeck/contracts/lifecycle";
+import { type ResourceCounts, type RunSnapshot, resources } from "@rolldeck/contracts/plan";
 import type { Split } from "@rolldeck/contracts/ports/task";
 import { DispatcherChange, type RunConfig } from "@rolldeck/contracts/run-config";
 import type pg from "pg";
@@ -21,7 +12,9 @@ import { z } from "zod";
 import { EngineLoad, gpuWorkerNameSql } from "../gpu-workers.ts";
 import { withChange } from "../runs/change-dispatcher.ts";
 import { keepConfig } from "../runs/read-config.ts";
+import { ms } from "./milliseconds.ts";
 import { readGrants } from "./pools.ts";
+import { readStepsRollouts, type StepsRollouts } from "./read-steps-rollouts.ts";
 
 /** What the snapshot needs to know of a task set. */
 export interface TaskSetFacts {
@@ -39,13 +32,12 @@ const recentSteps = 16;
 /** Starts of the last minute that are shown, the newest: a rate is kept over a second or so. */
 const mostStarts = 1024;
 
-/** Milliseconds as a double at once: `extract` would go by way of a numeric, which shows at thousands of rows. */
-const ms = (column: string): string => `date_part('epoch', ${column}) * 1000`;
-
 const runSql = `
 select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures, r.prepare_refusal,
   ${ms("r.prepare_lease_until")} as prepare_lease_until, ${ms("r.started_at")} as started_at, r.sampled_tokens::float8 as sampled_tokens,
   ${ms("r.trainer_lease_until")} as trainer_lease_until,
+  (select json_build_object('total', m.value, 'step', m.step) from metric_points m
+    where m.run_id = r.id and m.name = 'cost/total' and m.value < 'Infinity' order by m.step desc limit 1) as cost,
   e.boot_id as backend_boot_id, e.load as engine,
   r.groups_drawn, r.dispatch, r.draining,
   case when r.run_limit is not null then
@@ -63,7 +55,7 @@ select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.m
     (select resource, count(*) as n from pool_leases where run_id = r.id group by resource) h) as held,
   (select coalesce(json_agg(json_build_object('stepId', s.id, 'purpose', s.purpose, 'step', s.step, 'state', s.state,
       'source', s.source, 'createdAt', ${ms("s.created_at")}, 'updateLeaseUntil', ${ms("s.lease_until")},
-      'updateFailures', s.update_failures) order by s.created_at, s.step), '[]')
+      'updateFailures', s.update_failures, 'updateReason', s.reason) order by s.created_at, s.step), '[]')
     from (
       select * from steps where run_id = r.id and state in ('gathering', 'updating')
       union (select * from steps where run_id = r.id and purpose = 'train' order by step desc limit ${recentSteps})
@@ -73,26 +65,8 @@ select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.m
       'deadlineAt', ${ms("b.deadline_at")}) order by b.created_at, b.trainer_step), '[]')
     from batch_requests b where b.run_id = r.id and b.state = 'requested') as batches
 from runs r
-left join gpu_workers e on e.name = ${gpuWorkerNameSql("r.config")} and e.state = 'ready'
+left join gpu_workers e on e.name = ${gpuWorkerNameSql("r")} and e.state = 'ready'
 where r.id = $1`;
-
-const rolloutsSql = `
-select r.id, r.step_id, r.group_id, g.task_set, r.sample, r.attempt, r.stage, r.state, r.claim, r.deliveries,
-  ${ms("r.lease_until")} as lease_until, ${ms("r.not_before")} as not_before, ${ms("r.ready_at")} as ready_at,
-  ${ms("r.stage_started_at")} as stage_started_at, r.ending, r.outcome, r.reward, r.reason,
-  r.infrastructure_failures, r.first_attempt, r.evaluate_failures,
-  r.first_version, ${ms("r.settled_at")} as settled_at, r.held,
-  case when r.sample = 0 then json_build_object('split', g.split, 'instanceIndex', g.instance_index, 'setAside', g.set_aside,
-    'replaces', g.replaces, 'expectedMs', g.expected_ms, 'held', g.held) end as group,
-  coalesce(l.holds, 0) as holds
-from rollouts r join groups g on g.id = r.group_id
--- One look each: how many rows a step has is not known to the database until it next counts them, and then it joins row by row.
-left join lateral (
-  select bit_or(case l.resource ${resources.map((name, place) => `when '${name}' then ${1 << place}`).join(" ")} end) as holds
-  from pool_leases l where l.rollout_id = r.id and r.state <> 'settled'
-) l on true
-where r.step_id = any($1::text[])
-order by g.position, r.group_id, r.sample`;
 
 const time = z.number().nullable();
 const RunRow = z.object({
@@ -107,6 +81,7 @@ const RunRow = z.object({
   prepare_lease_until: time,
   started_at: time,
   sampled_tokens: z.number(),
+  cost: z.object({ total: z.number(), step: z.int() }).nullable(),
   trainer_lease_until: time,
   backend_boot_id: z.string().nullable(),
   engine: EngineLoad.nullable(),
@@ -126,6 +101,7 @@ const RunRow = z.object({
       createdAt: z.number(),
       updateLeaseUntil: time,
       updateFailures: z.int(),
+      updateReason: z.string().nullable(),
     }),
   ),
   batches: z.array(
@@ -142,46 +118,6 @@ const RunRow = z.object({
 });
 type RunRow = z.infer<typeof RunRow>;
 
-const RolloutRow = z.object({
-  id: z.string(),
-  step_id: z.string(),
-  group_id: z.string(),
-  task_set: z.int(),
-  sample: z.int(),
-  attempt: z.int(),
-  stage: z.enum(stages),
-  state: z.enum(rolloutStates),
-  claim: z.int(),
-  deliveries: z.int(),
-  lease_until: time,
-  not_before: time,
-  ready_at: z.number(),
-  stage_started_at: time,
-  ending: z.enum(endingNames).nullable(),
-  outcome: z.enum(rolloutOutcomes).nullable(),
-  reward: z.number().nullable(),
-  reason: z.string().nullable(),
-  infrastructure_failures: z.int(),
-  first_attempt: z.int(),
-  evaluate_failures: z.int(),
-  first_version: z.int().nullable(),
-  settled_at: time,
-  held: z.boolean(),
-  group: z
-    .object({
-      split: z.enum(["train", "evaluate"]),
-      instanceIndex: z.int(),
-      setAside: z.enum(setAsideReasons).nullable(),
-      replaces: z.string().nullable(),
-      expectedMs: z.object({ init: z.number(), run: z.number(), evaluate: z.number() }).nullable(),
-      held: z.boolean(),
-    })
-    .nullable(),
-  /** Bit n stands for the nth of `resources`. */
-  holds: z.int(),
-});
-type RolloutRow = z.infer<typeof RolloutRow>;
-
 export interface ReadSnapshot {
   readonly snapshot: RunSnapshot;
   /** Leases the run may hold in all. */
@@ -196,11 +132,7 @@ export async function readSnapshot(pool: pg.Pool, runId: string, tasks: TaskFact
   const run = RunRow.parse(found.rows[0]);
   const open = run.steps.filter(({ state }) => state === "gathering" || state === "updating");
   const stepIds = open.map(({ stepId }) => stepId);
-  const [{ rows }, grants] = await Promise.all([
-    pool.query({ name: "snapshot-rollouts", text: rolloutsSql, values: [stepIds] }),
-    readGrants(pool, runId),
-  ]);
-  const rollouts = z.array(RolloutRow).parse(rows);
+  const [rollouts, grants] = await Promise.all([readStepsRollouts(pool, stepIds), readGrants(pool, runId)]);
   const config = withChange(keepConfig(runId, run.config), run.dispatch);
   return { snapshot: snapshotOf(runId, { ...run, config }, rollouts, await tasks(config)), grants, wake: run.wake };
 }
@@ -208,7 +140,7 @@ export async function readSnapshot(pool: pg.Pool, runId: string, tasks: TaskFact
 function snapshotOf(
   runId: string,
   run: RunRow & { readonly config: RunConfig },
-  rollouts: readonly RolloutRow[],
+  { rollouts, groups }: StepsRollouts,
   tasks: readonly TaskSetFacts[],
 ): RunSnapshot {
   const { config } = run;
@@ -225,6 +157,7 @@ function snapshotOf(
     prepareRefusal: run.prepare_refusal,
     startedAt: run.started_at,
     sampledTokens: run.sampled_tokens,
+    cost: run.cost,
     taskSizes: tasks.map((task, taskSet) => ({
       train: smaller(task.size("train"), config.taskSets[taskSet]?.size ?? null),
       evaluate: task.size("evaluate"),
@@ -232,8 +165,8 @@ function snapshotOf(
     taskSandboxes: tasks.map(({ sandbox }) => sandbox),
     gradedInPlace: tasks.map(({ gradeInPlace }) => gradeInPlace ?? false),
     steps: run.steps,
-    rollouts: rollouts.map(rolloutOf),
-    groups: rollouts.flatMap(groupOf),
+    rollouts,
+    groups,
     groupsDrawn: run.groups_drawn,
     recentStarts: run.recent_starts.sort((a, b) => a - b),
     engine: run.engine,
@@ -259,42 +192,4 @@ const countsOf = (held: RunRow["held"]): ResourceCounts => ({
   runSlot: held.runSlot ?? 0,
   gradeSlot: held.gradeSlot ?? 0,
   gpu: held.gpu ?? 0,
-});
-
-const groupOf = ({ group, group_id, step_id, task_set }: RolloutRow): GroupSnapshot[] => {
-  if (group === null) return [];
-  const { split, instanceIndex, ...rest } = group;
-  return [{ groupId: group_id, stepId: step_id, instance: { taskSet: task_set, split, instanceIndex }, ...rest }];
-};
-
-const heldBits: readonly (readonly Resource[])[] = Array.from({ length: 1 << resources.length }, (_, bits) =>
-  resources.filter((_resource, place) => (bits & (1 << place)) !== 0),
-);
-
-const rolloutOf = (row: RolloutRow): RolloutSnapshot => ({
-  rolloutId: row.id,
-  stepId: row.step_id,
-  groupId: row.group_id,
-  taskSet: row.task_set,
-  sample: row.sample,
-  attempt: row.attempt,
-  stage: row.stage,
-  state: row.state,
-  claim: row.claim,
-  deliveries: row.deliveries,
-  leaseUntil: row.lease_until,
-  notBefore: row.not_before,
-  readyAt: row.ready_at,
-  stageStartedAt: row.stage_started_at,
-  ending: row.ending,
-  outcome: row.outcome,
-  reward: row.reward,
-  reason: row.reason,
-  infrastructureFailures: row.infrastructure_failures,
-  firstAttempt: row.first_attempt,
-  evaluateFailures: row.evaluate_failures,
-  holds: heldBits[row.holds] ?? [],
-  firstVersion: row.first_version,
-  settledAt: row.settled_at,
-  held: row.held,
 });

@@ -20,6 +20,8 @@ const Row = z.object({
   modelBootId: z.string().nullable(),
   samplingSessionId: z.string().nullable(),
   trainerSeq: z.int(),
+  /** Below `trainerSeq`: an earlier try of this update has sent requests, and what became of them is not known. */
+  settledSeq: z.int(),
   failures: z.int(),
   /** Database clock, milliseconds. */
   createdAtMs: z.number(),
@@ -38,7 +40,7 @@ where s.id = $1 and r.id = s.run_id and s.state = 'updating' and r.status in ('p
   and (s.worker_id is null or s.lease_until is null or s.lease_until <= now())
 returning s.claim, s.run_id as "runId", s.id as "stepId", s.step, r.config, r.serving_version as "servingVersion",
   r.model_id as "modelId", r.model_boot_id as "modelBootId", r.sampling_session_id as "samplingSessionId",
-  r.trainer_seq as "trainerSeq", s.update_failures as failures, ${ms("s.created_at")} as "createdAtMs",
+  r.trainer_seq as "trainerSeq", r.settled_seq as "settledSeq", s.update_failures as failures, ${ms("s.created_at")} as "createdAtMs",
   ${ms("s.gathered_at")} as "gatheredAtMs", ${ms("s.update_started_at")} as "updateStartedAtMs"`;
 
 /** Takes the update of a step in state `updating`, or null: another holds it, or the run is over. */

@@ -9,6 +9,8 @@ export interface FinishedUpdate {
   readonly runId: string;
   readonly stepId: string;
   readonly claim: number;
+  /** The model that made the step: from here on it is the run's, whatever was prepared meanwhile. */
+  readonly modelId: string;
   /** Version that serves now. */
   readonly version: number;
   readonly bootId: string;
@@ -48,14 +50,15 @@ happened as materialized (
 ${eventLog({
   counts: "max(step) as step",
   wakes: "true",
-  set: `step = greatest(r.step, c.step), serving_version = $4, model_boot_id = $5, sampling_session_id = $6`,
+  set: `step = greatest(r.step, c.step), serving_version = $4, model_id = $9, model_boot_id = $5,
+    sampling_session_id = $6, settled_seq = r.trainer_seq`,
 })}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified,
   exists (select from steps where id = $2 and claim = $3 and state = 'done') as repeated`;
 
 /** Repeating it with the same claim changes nothing. @throws FencedError */
 export async function finishUpdate(pool: pg.Pool, update: FinishedUpdate): Promise<void> {
-  const { runId, stepId, claim, version, bootId, samplingSessionId } = update;
+  const { runId, stepId, claim, modelId, version, bootId, samplingSessionId } = update;
   const { rows } = await pool.query<{ made: boolean; repeated: boolean }>(sql, [
     runId,
     stepId,
@@ -64,6 +67,7 @@ export async function finishUpdate(pool: pg.Pool, update: FinishedUpdate): Promi
     bootId,
     samplingSessionId,
     ...metricColumns(update.metrics),
+    modelId,
   ]);
   if (!rows[0]?.made && !rows[0]?.repeated) throw new FencedError(`the update of step ${stepId}`);
 }

@@ -11,3 +11,13 @@ export async function forgetModel(pool: pg.Pool, runId: string, modelId: string)
   );
   return rowCount === 1;
 }
+
+/** The same, when all that is known of the model is a sampling session that its server no longer has. */
+export async function forgetServedModel(pool: pg.Pool, runId: string, samplingSessionId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update runs r set model_boot_id = null, ${raiseWake("true")}
+     where r.id = $1 and r.sampling_session_id = $2 and r.model_boot_id is not null`,
+    [runId, samplingSessionId],
+  );
+  return rowCount === 1;
+}

@@ -11,6 +11,7 @@ const Row = z.object({
   /** Position of the group in its step. */
   position: z.int(),
   taskSet: z.int(),
+  instanceIndex: z.int(),
   instanceId: z.string(),
   sample: z.int(),
   attempt: z.int(),
@@ -27,9 +28,9 @@ const Row = z.object({
 });
 export type StepRollout = Readonly<z.infer<typeof Row>> & { readonly trajectory: Trajectory };
 
-const columns = `r.id as "rolloutId", r.group_id as "groupId", g.position, g.task_set as "taskSet", g.instance_id as "instanceId",
-  r.sample, r.attempt, r.outcome, r.ending, r.reward, r.success, r.turns, r.sampled_tokens as "sampledTokens",
-  r.first_version as "firstVersion",
+const columns = `r.id as "rolloutId", r.group_id as "groupId", g.position, g.task_set as "taskSet",
+  g.instance_index as "instanceIndex", g.instance_id as "instanceId", r.sample, r.attempt, r.outcome, r.ending, r.reward,
+  r.success, r.turns, r.sampled_tokens as "sampledTokens", r.first_version as "firstVersion",
   (extract(epoch from r.settled_at) * 1000)::float8 as "settledAtMs"`;
 
 /**

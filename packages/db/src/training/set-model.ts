@@ -19,7 +19,9 @@ export interface ModelSet {
 
 const sql = `
 with holder as materialized (
-  select id, step, serving_version is null as fresh from runs where id = $1 and prepare_claim = $2 and prepare_worker_id is not null for no key update
+  select id, step, serving_version is null as fresh from runs
+  where id = $1 and prepare_claim = $2 and prepare_worker_id is not null and coalesce(serving_version, 0) = $6
+  for no key update
 ),
 retired as (
   update policy_versions v set state = 'retired' from holder h
@@ -43,12 +45,15 @@ happened as materialized (
 ),
 ${eventLog({
   wakes: "true",
-  set: `model_id = $3, model_boot_id = $4, sampling_session_id = $5, serving_version = $6, prepare_failures = 0,
+  set: `model_id = $3, model_boot_id = $4, sampling_session_id = $5, serving_version = $6, settled_seq = r.trainer_seq, prepare_failures = 0,
     prepare_lease_until = null, prepare_worker_id = null`,
 })}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;
 
-/** The model exists and serves: row, version, events, lease given back, wake: one write. @throws FencedError */
+/**
+ * The model exists and serves: row, version, events, lease given back, wake: one write.
+ * @throws FencedError when the claim is lost, or an update has brought the run to another version meanwhile
+ */
 export async function setModel(pool: pg.Pool, model: ModelSet): Promise<void> {
   const { rows } = await pool.query<{ made: boolean }>(sql, [
     model.runId,

@@ -5,12 +5,12 @@
 
 import { type MaskReason, maskReasons } from "@rolldeck/contracts/endings";
 import { FencedError } from "@rolldeck/contracts/errors";
+import { groupBy } from "@rolldeck/contracts/group-by";
 import type { Segment, TokenRange } from "@rolldeck/contracts/segments";
 import type pg from "pg";
 import { z } from "zod";
-import { groupBy } from "../group-by.ts";
 import { readSegments } from "../hot/read-trajectory.ts";
-import { encodeLogprobs } from "../hot/token-codec.ts";
+import { decodeLogprobs } from "../hot/token-codec.ts";
 
 /** `count` tokens in a row with the same fate; null = trained. */
 export interface MaskRun {
@@ -30,11 +30,26 @@ export interface TrainingRow {
   /** False: counted, but no forward pass. */
   readonly sent: boolean;
 }
-/** A stored row with its tokens, as an update sends it again. */
+/** What the trainer's own logprobs made of a row; every list has the row's length. */
+export interface StoredCorrection {
+  readonly mask: readonly MaskRun[];
+  /** Factors of the tokens' advantages; 0 where the mask is not 1. */
+  readonly tokenWeights: readonly number[];
+  /** The trainer's, before the update: what the loss's ratio compares with. */
+  readonly trainerLogprobs: readonly (number | null)[];
+}
+/** A stored row with its tokens, as an update sends it again; every list has the row's length. */
 export interface StoredTrainingRow extends TrainingRow {
   readonly tokens: readonly number[];
   /** Sampling logprobs; null where not sampled. */
   readonly logprobs: readonly (number | null)[];
+  /** Policy version that sampled each token; null where not sampled. */
+  readonly versions: readonly (number | null)[];
+  /** Null: the run corrects nothing, or the update has not come to it. */
+  readonly correction: StoredCorrection | null;
+  /** The trainer's, before the update, corrected or not; null: the update has not come to it. */
+  readonly trainerLogprobs: readonly (number | null)[] | null;
+  readonly refLogprobs: readonly (number | null)[] | null;
 }
 export interface StepRows {
   readonly stepId: string;
@@ -42,7 +57,11 @@ export interface StepRows {
   readonly rows: StoredTrainingRow[];
 }
 
-const heldStep = `held as materialized (
+/** As stored: count, reason … flat. */
+export const flatMask = (runs: readonly MaskRun[]): number[] =>
+  runs.flatMap(({ count, reason }) => [count, reason ? maskReasons.indexOf(reason) : -1]);
+
+export const heldStep = `held as materialized (
   select id, run_id from steps where id = $1 and claim = $2 and state = 'updating' and worker_id is not null for no key update
 )`;
 
@@ -72,9 +91,7 @@ export async function writeTrainingRows(
     rows.map((row) => row.rolloutId),
     rows.map((row) => row.attempt),
     rows.map((row) => flat(row.ranges.flatMap(({ start, end }) => [start, end]))),
-    rows.map((row) =>
-      flat(row.mask.flatMap(({ count, reason }) => [count, reason ? maskReasons.indexOf(reason) : -1])),
-    ),
+    rows.map((row) => flat(flatMask(row.mask))),
     rows.map((row) => row.advantage),
     rows.map((row) => row.scale),
     rows.map((row) => row.sent),
@@ -94,7 +111,15 @@ const Row = z.object({
   advantage: z.number(),
   scale: z.number(),
   sent: z.boolean(),
+  correctedMask: z.array(z.int()),
+  tokenWeights: z.instanceof(Buffer).nullable(),
+  trainerLogprobs: z.instanceof(Buffer).nullable(),
+  refLogprobs: z.instanceof(Buffer).nullable(),
 });
+
+const columns = `t.step_id as "stepId", s.step, t.row, t.rollout_id as "rolloutId", t.attempt, t.ranges, t.mask, t.advantage, t.scale, t.sent,
+  t.corrected_mask as "correctedMask", t.token_weights as "tokenWeights",
+  t.trainer_logprobs as "trainerLogprobs", t.ref_logprobs as "refLogprobs"`;
 
 /** Rows of the done and updating train steps fromStep…toStep, in order: what a replay sends. */
 export async function readTrainingRows(
@@ -104,7 +129,7 @@ export async function readTrainingRows(
   toStep: number,
 ): Promise<StepRows[]> {
   const { rows } = await pool.query(
-    `select t.step_id as "stepId", s.step, t.row, t.rollout_id as "rolloutId", t.attempt, t.ranges, t.mask, t.advantage, t.scale, t.sent
+    `select ${columns}
      from steps s join training_rows t on t.step_id = s.id
      where s.run_id = $1 and s.purpose = 'train' and s.step between $2 and $3 and s.state in ('updating', 'done')
      order by s.step, t.row`,
@@ -117,60 +142,70 @@ export async function readTrainingRows(
   return steps;
 }
 
+/** Rows fromRow…toRow of one step, in order. */
+export async function readRowsOfStep(
+  pool: pg.Pool,
+  stepId: string,
+  fromRow: number,
+  toRow: number,
+): Promise<StoredTrainingRow[]> {
+  const { rows } = await pool.query(
+    `select ${columns} from steps s join training_rows t on t.step_id = s.id
+     where s.id = $1 and t.row between $2 and $3 order by t.row`,
+    [stepId, fromRow, toRow],
+  );
+  return withTokens(pool, z.array(Row).parse(rows));
+}
+
 async function withTokens(pool: pg.Pool, rows: readonly z.infer<typeof Row>[]): Promise<StoredTrainingRow[]> {
   const attempts = [...new Map(rows.map((row) => [row.rolloutId, row])).values()];
   const segments = await readSegments(pool, attempts);
   const layout = new Map(attempts.map(({ rolloutId }, place) => [rolloutId, tokensOf(segments[place] ?? [])]));
-  return rows.map(({ stepId: _, step: __, mask, ...row }) => {
+  return rows.map((row) => {
+    const { rolloutId, attempt, advantage, scale, sent } = row;
     const ranges = pairs(row.ranges).map(([start, end]) => ({ start, end }));
-    const tokens = layout.get(row.rolloutId) ?? [];
+    const tokens = layout.get(rolloutId) ?? [];
     const own = ranges.flatMap(({ start, end }) => tokens.slice(start, end));
     return {
-      ...row,
+      row: row.row,
+      rolloutId,
+      attempt,
+      advantage,
+      scale,
+      sent,
       ranges,
-      mask: pairs(mask).map(([count, reason]) => ({ count, reason: maskReasons[reason] ?? null })),
+      mask: maskRuns(row.mask),
       tokens: own.map((token) => token.id),
       logprobs: own.map((token) => token.logprob),
+      versions: own.map((token) => token.version),
+      correction: correctionOf(row),
+      trainerLogprobs: row.trainerLogprobs && afterFirst(row.trainerLogprobs),
+      refLogprobs: row.refLogprobs && afterFirst(row.refLogprobs),
     };
   });
 }
 
-const tokensOf = (segments: readonly Segment[]): { id: number; logprob: number | null }[] =>
-  segments.flatMap(({ tokens, logprobs }) => tokens.map((id, place) => ({ id, logprob: logprobs?.[place] ?? null })));
+function correctionOf(row: z.infer<typeof Row>): StoredCorrection | null {
+  const { correctedMask, tokenWeights, trainerLogprobs } = row;
+  if (correctedMask.length === 0 || tokenWeights === null || trainerLogprobs === null) return null;
+  return {
+    mask: maskRuns(correctedMask),
+    tokenWeights: afterFirst(tokenWeights).map((weight) => weight ?? 0),
+    trainerLogprobs: afterFirst(trainerLogprobs),
+  };
+}
+
+/** Stored from the second token on: nothing comes before the first. */
+const afterFirst = (bytes: Buffer): (number | null)[] => [null, ...decodeLogprobs(bytes)];
+
+const tokensOf = (segments: readonly Segment[]): { id: number; logprob: number | null; version: number | null }[] =>
+  segments.flatMap(({ tokens, logprobs, policyVersion: version }) =>
+    tokens.map((id, place) => ({ id, logprob: logprobs?.[place] ?? null, version })),
+  );
+
+/** The flat form, as runs. */
+export const maskRuns = (flat: readonly number[]): MaskRun[] =>
+  pairs(flat).map(([count, reason]) => ({ count, reason: maskReasons[reason] ?? null }));
 
 const pairs = (flat: readonly number[]): [number, number][] =>
   flat.flatMap((first, place) => (place % 2 === 0 ? [[first, flat[place + 1] ?? 0]] : []));
-
-const annotateSql = `
-with ${heldStep},
-put as (
-  update training_rows t set trainer_logprobs = substring($5::bytea from a.place for a.bytes)
-  from held h, unnest($3::int[], $4::int[], $6::int[]) as a (row, place, bytes)
-  where t.step_id = h.id and t.row = a.row
-  returning 1
-)
-select (select count(*) from held)::int as held, (select count(*) from put)::int as written`;
-
-/** Annotates rows with what the trainer computed: one logprob per token after the first. @throws FencedError */
-export async function annotateTrainerLogprobs(
-  pool: pg.Pool,
-  step: { readonly stepId: string; readonly claim: number },
-  rows: readonly { readonly row: number; readonly logprobs: readonly (number | null)[] }[],
-): Promise<void> {
-  const parts = rows.map((row) => encodeLogprobs(row.logprobs));
-  let next = 1;
-  const places = parts.map((part) => {
-    const place = next;
-    next += part.length;
-    return place;
-  });
-  const result = await pool.query<{ held: number }>(annotateSql, [
-    step.stepId,
-    step.claim,
-    rows.map((row) => row.row),
-    places,
-    Buffer.concat(parts),
-    parts.map((part) => part.length),
-  ]);
-  if (!result.rows[0]?.held) throw new FencedError(`the update of step ${step.stepId}`);
-}

@@ -13,10 +13,11 @@ import { claimPrepare, failPrepare, renewPrepare } from "./claim-prepare.ts";
 import { type ClaimedUpdate, claimUpdate, failUpdate, renewUpdate } from "./claim-update.ts";
 import { finishUpdate } from "./finish-update.ts";
 import { readStepRollouts } from "./read-step-rollouts.ts";
+import { writeRowFindings } from "./row-findings.ts";
 import { setBoot } from "./set-boot.ts";
 import { setModel } from "./set-model.ts";
 import { nextTrainerSeq, resetTrainerSeq } from "./trainer-seq.ts";
-import { annotateTrainerLogprobs, readTrainingRows, type TrainingRow, writeTrainingRows } from "./training-rows.ts";
+import { readTrainingRows, type TrainingRow, writeTrainingRows } from "./training-rows.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -132,6 +133,9 @@ test("the prepare job has one holder; a lost claim sends, writes and renews noth
     unit: "MB",
     elapsedMs: 5,
   });
+  // An update that ended meanwhile has brought the run to another version than this model has.
+  const behind = setModel(pool, { ...model, claim: third?.claim ?? 0, version: 1 });
+  await expect(behind).rejects.toBeInstanceOf(FencedError);
   await setModel(pool, { ...model, claim: third?.claim ?? 0 });
   const set = await snapshotOf(pool, runId);
   expect(set).toMatchObject({ modelBootId: "boot-2", prepareFailures: 0, prepareLeaseUntil: null, servingVersion: 0 });
@@ -174,12 +178,12 @@ test("rows are stored once, read back with tokens, annotated, and the step is fi
     ),
   ).toEqual({ written: false });
   const [stored] = await readTrainingRows(pool, runId, 1, 1);
-  expect(stored?.rows.map(({ tokens: _, logprobs: __, ...row }) => row)).toEqual(rows);
+  expect(stored?.rows).toMatchObject(rows.map((row) => ({ ...row, correction: null, refLogprobs: null })));
   const segments = rollouts[0]?.trajectory.segments ?? [];
   expect(stored?.rows[0]?.tokens).toEqual(segments.flatMap((segment) => segment.tokens));
   expect(stored?.rows[0]?.logprobs).toEqual([null, null, null, ...(segments[1]?.logprobs ?? [])]);
 
-  await annotateTrainerLogprobs(pool, step, [{ row: 1, logprobs: [null, null, -0.5, -0.25] }]);
+  await writeRowFindings(pool, step, [{ row: 1, trainerLogprobs: [null, null, null, -0.5, -0.25] }]);
   const { rows: noted } = await pool.query(
     "select row, length(trainer_logprobs) as bytes from training_rows where step_id = $1 order by row",
     [update.stepId],
@@ -192,9 +196,14 @@ test("rows are stored once, read back with tokens, annotated, and the step is fi
   const holder = { kind: "update", runId, ...step } as const;
   const seqs = [await nextTrainerSeq(pool, holder), await nextTrainerSeq(pool, holder)];
   expect(seqs[1]).toBe((seqs[0] ?? 0) + 1);
+  const sequences = async () =>
+    (await pool.query("select trainer_seq::int, settled_seq::int, model_id from runs where id = $1", [runId])).rows[0];
+  expect(await sequences()).toMatchObject({ trainer_seq: seqs[1], settled_seq: update.settledSeq });
+  expect(update.settledSeq).toBe(update.trainerSeq);
   const finished = {
     runId,
     ...step,
+    modelId: "m-of-update",
     version: 1,
     bootId: "boot-1",
     samplingSessionId: "s1",
@@ -204,6 +213,7 @@ test("rows are stored once, read back with tokens, annotated, and the step is fi
   await finishUpdate(pool, finished);
   await expect(finishUpdate(pool, { ...finished, claim: 99 })).rejects.toBeInstanceOf(FencedError);
   await expect(nextTrainerSeq(pool, holder)).rejects.toBeInstanceOf(FencedError);
+  expect(await sequences()).toEqual({ trainer_seq: seqs[1], settled_seq: seqs[1], model_id: "m-of-update" });
   expect((await events(runId)).slice(-3)).toEqual([
     {
       type: "step-status",
@@ -252,6 +262,7 @@ test("an update that fails is counted and waits; one whose lease is past goes to
     runId,
     stepId: update.stepId,
     claim: update.claim,
+    modelId: "m",
     version: 1,
     bootId: "b",
     samplingSessionId: "s",
@@ -272,8 +283,10 @@ test("a checkpoint is recorded once; the newest up to a version is found", async
   const { pool } = database;
   const { runId } = await startPlannedRun(pool);
   expect(await newestCheckpoint(pool, runId)).toBeNull();
+  const { claim } = (await claimPrepare(pool, runId, "w1")) ?? { claim: 0 };
+  const holder = { kind: "prepare", runId, claim } as const;
   for (const version of [0, 10, 20, 20])
-    await recordCheckpoint(pool, runId, { version, name: `v${version}`, path: `p${version}`, bytes: 3_000_000_000 });
+    await recordCheckpoint(pool, holder, { version, name: `v${version}`, path: `p${version}`, bytes: 3_000_000_000 });
   expect(await newestCheckpoint(pool, runId)).toEqual({ version: 20, name: "v20", path: "p20", bytes: 3_000_000_000 });
   expect(await newestCheckpoint(pool, runId, 19)).toMatchObject({ version: 10 });
   expect((await events(runId)).filter(({ type }) => type === "checkpoint-saved")).toHaveLength(3);
