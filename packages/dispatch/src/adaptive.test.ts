@@ -33,6 +33,18 @@ describe("adaptRunLimit", () => {
     ["trims a tenth when requests queue inside the engine", { cacheUse: 0.2, waiting: 1 }, {}, 36],
     ["never below one", { waiting: 9 }, { current: { limit: 1, since: 0 }, inRun: 1 }, null],
     ["begins to trim at what runs, not at a bound far above it", { waiting: 3 }, { current: null, inRun: 50 }, 45],
+    [
+      "takes a small limit for used while one place changes hands",
+      { cacheUse: 0.1 },
+      { current: { limit: 6, since: now - holdMs }, inRun: 5, inRunThen: 5 },
+      8,
+    ],
+    [
+      "not a limit of one that nothing used",
+      { cacheUse: 0 },
+      { current: { limit: 1, since: 0 }, inRun: 1, inRunThen: 0 },
+      null,
+    ],
     ["does not grow what is not used", { cacheUse: 0.1 }, { inRun: 20, inRunThen: 20 }, null],
     [
       "does not take an engine that idled between two steps for a roomy one",

@@ -18,6 +18,9 @@ const trimTo = 0.9;
 /** Growth needs a limit that is in use: an idle engine is no sign of room. */
 const usedShare = 0.9;
 
+/** What must run for a limit to be in use. One place may be between two rollouts: of a small limit nearly always one is. */
+const inUse = (limit: number): number => Math.max(1, Math.min(limit * usedShare, limit - 1));
+
 export interface AdaptiveInput {
   readonly now: number;
   /** The config's bound of the run stage. */
@@ -56,7 +59,7 @@ function trim(input: AdaptiveInput, { running, waiting, cacheUse }: EngineLoad) 
 
 function grow(input: AdaptiveInput, { waiting, cacheUse }: EngineLoad) {
   const limit = limitOf(input);
-  if (waiting > 0 || cacheUse >= roomyCacheUse || input.inRunThen < limit * usedShare) return null;
+  if (waiting > 0 || cacheUse >= roomyCacheUse || input.inRunThen < inUse(limit)) return null;
   const bearable = cacheUse > 0 ? Math.floor((input.inRunThen * targetCacheUse) / cacheUse) : Number.POSITIVE_INFINITY;
   const to = Math.min(Math.ceil(limit * growBy), bearable, input.bound);
   return to > limit ? { to, reason: `more at once: the engine's cache is ${percent(cacheUse)} full` } : null;

@@ -30,7 +30,8 @@ function updateEnd({ openSteps }: Facts): RunEnd | null {
     ({ state, updateFailures }) => state === "updating" && updateFailures > maxUpdateFailures,
   );
   if (!broken) return null;
-  return { to: "failed", reason: `the update of step ${broken.step} failed ${broken.updateFailures} times` };
+  const reason = `the update of step ${broken.step} failed ${broken.updateFailures} times`;
+  return { to: "failed", reason: broken.updateReason ? `${reason}, at last because: ${broken.updateReason}` : reason };
 }
 
 /** A step that ended `failed` had nothing to train. */
@@ -47,18 +48,24 @@ function unscoredEnd({ snapshot }: Facts): RunEnd | null {
   return { to: "failed", reason: `${maxUnscoredSteps} steps in a row had no scored rollout to train` };
 }
 
-/** Time and tokens are hard limits: the step under way is given up, but an update that has begun is finished. */
+/**
+ * Time and tokens are hard limits: the step under way is given up, but an update that has begun is finished. What a run costs is known
+ * at the end of each step, so that limit is one of steps.
+ */
 function budgetEnd(facts: Facts): RunEnd | null {
   const reason = spentBudget(facts.snapshot);
   if (reason === null || facts.openSteps.some(({ state }) => state === "updating")) return null;
   return { to: "completed", reason: `${reason} after ${stepsTaken(facts)} steps` };
 }
 
-/** Which of the two hard budgets is used up, in words. */
+/** Which of the hard budgets is used up, in words. */
 export function spentBudget(snapshot: RunSnapshot): string | null {
-  const { hours, tokens } = snapshot.config.budget;
+  const { hours, tokens, cost } = snapshot.config.budget;
   if (isPastHours(snapshot)) return `the budget of ${hours} hours was reached`;
   if (tokens !== null && snapshot.sampledTokens >= tokens) return `the budget of ${tokens} sampled tokens was reached`;
+  const spent = snapshot.cost ?? null;
+  if (cost !== null && spent !== null && spent.total >= cost)
+    return `the cost budget of ${cost} was reached (${Number(spent.total.toPrecision(4))} by the end of step ${spent.step})`;
   return null;
 }
 

@@ -227,6 +227,26 @@ describe("groups ahead of their update", () => {
     expect(admitted(1)).toBe(0);
   });
 
+  test("a step that is cancelled beside an update leaves its place to the next one at once, within the same bounds", () => {
+    const updating = buildStep({ stepId: "train-3", step: 3, state: "updating", updateLeaseUntil: now + 9 });
+    const gone = buildStep({ stepId: "train-4", step: 4, state: "cancelled" });
+    const trained = [...group("a", [1, 0], { stepId: "train-3" }), ...group("b", [1, 0], { stepId: "train-3" })];
+    const groups = ["a", "b"].map((id) => row(id, { stepId: "train-3" }));
+    const created = (budget: number, maxStaleness = 1, steps = [updating, gone]) => {
+      const config = buildConfig({ dispatcher: { name: "async", maxStaleness }, budget: { steps: budget } });
+      const over = { config, servingVersion: 2, groups, rollouts: trained, groupsDrawn: 9 };
+      return plan(buildSnapshot({ ...over, steps }), counts(9)).actions.flatMap((action) =>
+        action.do === "create-step" ? [[action.step, action.groups.length]] : [],
+      );
+    };
+    expect(created(9)).toEqual([[5, 2]]);
+    expect(created(9, 3)).toEqual([[5, 2]]);
+    // One update is left beside the one under way, whatever number it has.
+    expect(created(5)).toEqual([[5, 2]]);
+    expect(created(4)).toEqual([]);
+    expect(created(3, 1, [updating])).toEqual([]);
+  });
+
   test("a group that can't be trained makes room for another", () => {
     const bad = [0, 1].map((sample) => lost({ rolloutId: `bad-${sample}`, groupId: "bad", stepId: "train-4" }));
     const actions = decided(ahead, [...bad, ...group("a", [1, 0], at(3))], {

@@ -8,7 +8,7 @@ import { drawGroups } from "./draw-groups.ts";
 import { type Facts, isPlannedTrain } from "./facts.ts";
 import type { Group } from "./group-accounting.ts";
 import { asideAs, replacing, type SetAside } from "./set-aside.ts";
-import { openGroupsAllowed, startedPerGroup } from "./steps.ts";
+import { groupsAllowed, startedPerGroup } from "./steps.ts";
 
 type Added = Extract<Action, { do: "add-groups" }>["groups"][number];
 
@@ -44,8 +44,7 @@ function addedInPlace(facts: Facts, step: StepSnapshot): Wanted[] {
 function addedAhead(facts: Facts, step: StepSnapshot, aside: readonly SetAside[]): Wanted[] {
   const open = facts.openSteps.filter(isPlannedTrain);
   const leaving = new Set(aside.map(({ groupId }) => groupId));
-  const live = open.flatMap((one) => facts.liveGroupsOf(one)).filter(({ groupId }) => !leaving.has(groupId));
-  const room = Math.max(0, openGroupsAllowed(facts) - live.length);
+  const room = groupsAllowed(facts, (groupId) => leaving.has(groupId));
   const stale = [
     ...open.flatMap((one) => asideAs(facts, one, "stale")).filter(({ groupId }) => !facts.isReplaced(groupId)),
     ...staleNow(facts, step, aside),

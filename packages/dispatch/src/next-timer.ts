@@ -8,6 +8,9 @@ import { restartTimes } from "./restart-tail.ts";
 import { nextLookAt } from "./run-limit.ts";
 import { deadlineOf } from "./supervise-rollouts.ts";
 
+/** A run is looked at once a day at least: what a config says may lie beyond all that a database can write as a time. */
+const longestMs = 86_400_000;
+
 /**
  * @param nextStartAt when the start rate lets the next rollout in, milliseconds
  * @returns milliseconds of the database's clock, `now` when the actions call for a next plan, null for never
@@ -16,7 +19,7 @@ export function nextTimer(facts: Facts, actions: readonly Action[], nextStartAt:
   const { now } = facts.snapshot;
   const wishes = [...actions.map((action) => afterAction(action, now)), ...standingTimers(facts), nextStartAt];
   const due = wishes.filter((at) => at !== null).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-  return due === Number.POSITIVE_INFINITY ? null : due;
+  return due === Number.POSITIVE_INFINITY ? null : Math.min(due, now + longestMs);
 }
 
 function afterAction(action: Action, now: number): number | null {

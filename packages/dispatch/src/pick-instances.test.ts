@@ -38,6 +38,50 @@ describe("train instances", () => {
     expect(order(1)).not.toEqual(order(1).toSorted((a, b) => a - b));
   });
 
+  test("of staged sets come in their steps only, and each set goes on where it was", () => {
+    const Span = fc
+      .tuple(fc.integer({ min: 1, max: 8 }), fc.option(fc.nat(6)), fc.integer({ min: 1, max: 9 }))
+      .map(([fromStep, more, weight]) => ({ fromStep, untilStep: more === null ? null : fromStep + more, weight }));
+    const scene = fc.record({
+      spans: fc.array(Span, { minLength: 1, maxLength: 4 }),
+      perStep: fc.integer({ min: 1, max: 7 }),
+      size: fc.integer({ min: 1, max: 30 }),
+    });
+    fc.assert(
+      fc.property(scene, ({ spans, perStep, size }) => {
+        const staged = buildConfig({
+          taskSets: spans.map((span, at) => ({ name: `set-${at}`, ...span })),
+          algorithm: { groupsPerStep: perStep, groupSize: 2 },
+        });
+        const drawn = spans.map((): number[] => []);
+        for (let step = 1; step <= 16; step++) {
+          const isIn = ({ fromStep, untilStep }: (typeof spans)[number]) =>
+            fromStep <= step && step <= (untilStep ?? step);
+          const groups = pickInstances(staged, sizes(...spans.map(() => size)), step, "train");
+          expect(groups).toHaveLength(spans.some(isIn) ? perStep : 0);
+          for (const { taskSet, instanceIndex } of groups) {
+            expect(spans[taskSet] && isIn(spans[taskSet])).toBe(true);
+            drawn[taskSet]?.push(instanceIndex);
+          }
+        }
+        // Whatever steps it was left out of, no instance comes twice in an epoch.
+        for (const indices of drawn)
+          for (let epoch = 0; epoch * size < indices.length; epoch++) {
+            const own = indices.slice(epoch * size, (epoch + 1) * size);
+            expect(new Set(own).size).toBe(own.length);
+          }
+      }),
+    );
+  });
+
+  test("of a preflight are those of the first step, over and over", () => {
+    const overfit = buildConfig({ preflight: "overfit", algorithm: { groupsPerStep: 6, groupSize: 2 } });
+    const steps = [1, 2, 30].map((step) => pickInstances(overfit, sizes(100), step, "train"));
+    expect(steps[1]).toEqual(steps[0]);
+    expect(steps[2]).toEqual(steps[0]);
+    expect(steps[0]).toEqual(pickInstances({ ...overfit, preflight: "none" }, sizes(100), 1, "train"));
+  });
+
   test("are a function of seed and step", () => {
     const pick = (seed: number, step: number) => pickInstances(config(8, [1, 2], seed), sizes(null, 20), step, "train");
     expect(pick(1, 3)).toEqual(pick(1, 3));

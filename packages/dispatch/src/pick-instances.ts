@@ -1,6 +1,7 @@
 /**
  * Which task instances a step takes. Invariants: deterministic in (config, sizes, step, purpose); a train step takes train
- * instances only and an evaluation held-out ones only; within an epoch of a task set no instance comes twice.
+ * instances only and an evaluation held-out ones only; within an epoch of a task set no instance comes twice, and a set that is left
+ * out of some steps goes on where it was; an evaluation measures every set, whichever are trained.
  */
 import type { NewGroup, Purpose } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
@@ -41,20 +42,55 @@ function usableSize(config: RunConfig, sizes: readonly SplitSizes[], taskSet: nu
   return Math.min(size, limit);
 }
 
-function pickTrain(config: RunConfig, sizes: readonly SplitSizes[], step: number): NewGroup[] {
-  const sets = config.taskSets.flatMap(({ weight }, taskSet) => {
-    const size = usableSize(config, sizes, taskSet, "train");
-    return size === 0 ? [] : [{ taskSet, weight, size }];
-  });
-  if (sets.length === 0) return [];
-  const weights = sets.map(({ weight }) => weight);
-  const { counts, before } = apportionRound(config.algorithm.groupsPerStep, weights, step);
-  return sets.flatMap(({ taskSet, size }, at) =>
-    Array.from({ length: counts[at] ?? 0 }, (_, nth): NewGroup => {
-      const drawn = (before[at] ?? 0) + nth;
-      return { taskSet, split: "train", instanceIndex: drawIndex(config.seed, taskSet, drawn, size ?? endlessSize) };
+function pickTrain(config: RunConfig, sizes: readonly SplitSizes[], asked: number): NewGroup[] {
+  const perStep = config.algorithm.groupsPerStep;
+  // One batch over and over is the first step's.
+  const step = config.preflight === "overfit" ? 1 : asked;
+  const drawn = config.taskSets.map(() => 0);
+  for (const stage of stagesOf(config, sizes)) {
+    const weights = stage.sets.map(({ weight }) => weight);
+    const isLast = step < stage.end;
+    if (weights.length === 0) {
+      if (isLast) return [];
+      continue;
+    }
+    const { counts, before } = apportionRound(perStep, weights, (isLast ? step : stage.end) - stage.start + 1);
+    for (const [at, { taskSet }] of stage.sets.entries()) drawn[taskSet] = (drawn[taskSet] ?? 0) + (before[at] ?? 0);
+    if (!isLast) continue;
+    return stage.sets.flatMap(({ taskSet, size }, at) =>
+      Array.from({ length: counts[at] ?? 0 }, (_, nth): NewGroup => {
+        const index = drawIndex(config.seed, taskSet, (drawn[taskSet] ?? 0) + nth, size ?? endlessSize);
+        return { taskSet, split: "train", instanceIndex: index };
+      }),
+    );
+  }
+  return [];
+}
+
+interface Stage {
+  /** Its first step, and the first one after it. */
+  readonly start: number;
+  readonly end: number;
+  /** Those that are trained in it and have instances. */
+  readonly sets: readonly { readonly taskSet: number; readonly weight: number; readonly size: number | null }[];
+}
+
+/** Spans of steps in which the same task sets are trained, in order and without a gap from step 1 on; the last has no end. */
+function stagesOf(config: RunConfig, sizes: readonly SplitSizes[]): Stage[] {
+  const edges = config.taskSets.flatMap(({ fromStep, untilStep }) => [
+    fromStep,
+    ...(untilStep === null ? [] : [untilStep + 1]),
+  ]);
+  const starts = [...new Set([1, ...edges])].sort((a, b) => a - b);
+  return starts.map((start, at) => ({
+    start,
+    end: starts[at + 1] ?? Number.POSITIVE_INFINITY,
+    sets: config.taskSets.flatMap(({ weight, fromStep, untilStep }, taskSet) => {
+      const size = usableSize(config, sizes, taskSet, "train");
+      const isIn = fromStep <= start && start <= (untilStep ?? Number.POSITIVE_INFINITY);
+      return isIn && size !== 0 ? [{ taskSet, weight, size }] : [];
     }),
-  );
+  }));
 }
 
 /** The `drawn`-th instance of a set: every epoch is a permutation of its own. */

@@ -51,12 +51,13 @@ test(
   timeoutMs,
 );
 
-type Wish = "drain" | "hold" | "cancel-group";
-const someWishes = someAsked<Wish>(["drain", "hold", "cancel-group"], 8);
+type Wish = "drain" | "hold" | "cancel-group" | "cancel-step";
+const someWishes = someAsked<Wish>(["drain", "hold", "cancel-group", "cancel-step"], 8);
 
 function ask(world: World, run: RunRow, what: Wish): void {
   if (what === "drain") run.draining = true;
   else if (what === "cancel-group") world.cancelGroup(run, world.clock.between(0, 20));
+  else if (what === "cancel-step") world.cancelStep(run);
   else {
     const rollout = run.rollouts[world.clock.between(0, run.rollouts.length - 1)];
     const group = run.groups[world.clock.between(0, run.groups.length - 1)];

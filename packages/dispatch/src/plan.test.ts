@@ -192,6 +192,12 @@ describe("the end", () => {
   test.each([
     ["hours", { hours: 0.02 }, {}, "the budget of 0.02 hours was reached after 1 steps"],
     ["tokens", { tokens: 50 }, { sampledTokens: 51 }, "the budget of 50 sampled tokens was reached after 1 steps"],
+    [
+      "cost",
+      { cost: 2.5 },
+      { cost: { total: 2.51, step: 1 } },
+      "the cost budget of 2.5 was reached (2.51 by the end of step 1) after 1 steps",
+    ],
   ])("a budget of %s gives up the step under way", (_, budget, over, reason) => {
     const snapshot = { config: buildConfig({ budget }), servingVersion: 1, ...over };
     expect(actionsOf({ ...snapshot, steps: [buildStep({ step: 2 })], rollouts: [active()] })).toEqual([
@@ -201,6 +207,27 @@ describe("the end", () => {
     ]);
     const updating = buildStep({ step: 2, state: "updating", updateLeaseUntil: now + 5 });
     expect(actionsOf({ ...snapshot, steps: [updating] })).toEqual([]);
+  });
+
+  test("a cost below its budget, and one that is not known, end nothing", () => {
+    const config = buildConfig({ budget: { steps: 3, cost: 2.5 } });
+    for (const cost of [null, { total: 2.49, step: 1 }])
+      expect(actionsOf({ config, cost, servingVersion: 1, steps: [], rollouts: [] })[0]?.do).toBe("create-step");
+    // What it cost is a fact also of a run that sets no limit.
+    const free = { config: buildConfig({ budget: { steps: 3 } }), cost: { total: 9e9, step: 1 } };
+    expect(actionsOf({ ...free, servingVersion: 1, steps: [], rollouts: [] })[0]?.do).toBe("create-step");
+  });
+
+  test("no timer lies further ahead than a day, whatever a config says", () => {
+    const steps = [buildStep()];
+    const rollouts = [buildRollout({ held: true })];
+    const daysAhead = (hours: number): number | null => {
+      const config = buildConfig({ budget: { steps: 3, hours } });
+      const { wakeAt } = planOf({ config, startedAt: now - 1, steps, rollouts });
+      return wakeAt === null ? null : (wakeAt - now) / 86_400_000;
+    };
+    // What is beyond all numbers in milliseconds is no limit.
+    expect([12, 1e12, Number.MAX_VALUE].map(daysAhead)).toEqual([0.5 - 1 / 86_400_000, 1, null]);
   });
 
   test("the budget of hours is a timer", () => {
@@ -216,6 +243,10 @@ describe("the end", () => {
       { do: "end-step", to: "cancelled" },
       { do: "move-run", to: "failed", reason: "the update of step 1 failed 6 times" },
     ]);
+    const known = [buildStep({ state: "updating", updateFailures: 6, updateReason: "no memory" })];
+    expect(actionsOf({ steps: known }).at(-1)).toMatchObject({
+      reason: "the update of step 1 failed 6 times, at last because: no memory",
+    });
   });
 
   test("task sets without training instances fail it", () => {

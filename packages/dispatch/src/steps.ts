@@ -3,7 +3,7 @@
  * with it a train step gathers while the one before is updated, and an evaluation is measured beside it. A driven run's steps
  * come from its trainer instead, one per batch request.
  */
-import type { Action, NewGroup, Purpose } from "@rolldeck/contracts/plan";
+import type { Action, NewGroup, Purpose, StepSnapshot } from "@rolldeck/contracts/plan";
 import { drawGroups } from "./draw-groups.ts";
 import { type Facts, isOpen, isPlannedTrain } from "./facts.ts";
 import { pickInstances } from "./pick-instances.ts";
@@ -14,11 +14,14 @@ export interface NextStep {
 }
 
 /** Number of the newest train step that is over, with or without an update; 0 before the first. */
-export function stepsTaken({ snapshot }: Facts): number {
-  const over = snapshot.steps.filter((step) => step.purpose === "train" && !isOpen(step));
+export const stepsTaken = (facts: Facts): number => newestStep(facts, (step) => !isOpen(step));
+
+function newestStep({ snapshot }: Facts, counts: (step: StepSnapshot) => boolean): number {
   // An outside trainer counts its versions in its own way.
   const updates = snapshot.config.stepSource === "driven" ? 0 : (snapshot.servingVersion ?? 0);
-  return over.reduce((newest, { step }) => Math.max(newest, step), updates);
+  return snapshot.steps
+    .filter((step) => step.purpose === "train" && counts(step))
+    .reduce((newest, { step }) => Math.max(newest, step), updates);
 }
 
 /** The step to create once none is open, or null: the run has done all its steps. */
@@ -28,14 +31,18 @@ export function nextStep(facts: Facts): NextStep | null {
   return dueEvaluation(facts) ?? nextTrainStep(facts);
 }
 
+/** Its number is above that of every step so far, also of one whose update is under way. */
 function nextTrainStep(facts: Facts): NextStep | null {
-  return isOver(facts) ? null : { purpose: "train", step: stepsTaken(facts) + 1 };
+  const newest = newestStep(facts, () => true);
+  return isLast(facts, newest) ? null : { purpose: "train", step: newest + 1 };
 }
 
-const isOver = (facts: Facts): boolean => {
-  const { kind, budget } = facts.snapshot.config;
-  return kind === "evaluate" || stepsTaken(facts) >= budget.steps;
-};
+const isOver = (facts: Facts): boolean => isLast(facts, stepsTaken(facts));
+
+function isLast({ snapshot }: Facts, step: number): boolean {
+  const { kind, budget } = snapshot.config;
+  return kind === "evaluate" || step >= budget.steps;
+}
 
 /** Of the version that serves: at version 0, every N versions, and at the end; once per version. Null = none is due. */
 export function dueEvaluation(facts: Facts): NextStep | null {
@@ -55,7 +62,7 @@ export function groupsFor(facts: Facts, { purpose, step }: NextStep): NewGroup[]
   if (purpose === "evaluate") return pickInstances(config, taskSizes, step, purpose);
   const { groupsPerStep } = config.algorithm;
   const wanted = groupsPerStep + config.dispatcher.overSample.groups;
-  const count = facts.maxStaleness > 0 ? Math.min(wanted, openGroupsAllowed(facts)) : wanted;
+  const count = facts.maxStaleness > 0 ? Math.min(wanted, groupsAllowed(facts)) : wanted;
   return drawGroups(facts.snapshot, groupsDrawn ?? (step - 1) * groupsPerStep, count);
 }
 
@@ -65,8 +72,16 @@ export function groupsFor(facts: Facts, { purpose, step }: NextStep): NewGroup[]
  */
 export function openGroupsAllowed(facts: Facts): number {
   const { algorithm, budget } = facts.snapshot.config;
-  const updatesAhead = Math.min(facts.maxStaleness + 1, budget.steps - stepsTaken(facts));
+  // Not those since the newest that is over: the step after an update under way may be cancelled before it.
+  const left = facts.openSteps.filter(isPlannedTrain).length + budget.steps - newestStep(facts, () => true);
+  const updatesAhead = Math.min(facts.maxStaleness + 1, left);
   return Math.max(0, updatesAhead) * algorithm.groupsPerStep;
+}
+
+/** How many of them are not open yet. */
+export function groupsAllowed(facts: Facts, isLeaving: (groupId: string) => boolean = () => false): number {
+  const open = facts.openSteps.filter(isPlannedTrain).flatMap((step) => facts.liveGroupsOf(step));
+  return Math.max(0, openGroupsAllowed(facts) - open.filter(({ groupId }) => !isLeaving(groupId)).length);
 }
 
 /** Rollouts that a train group starts with. */
@@ -89,13 +104,17 @@ function stepAlone(facts: Facts): NextStep[] {
   return next === null ? [] : [next];
 }
 
-/** A train step is made by the update before it; here are the first one, and evaluations, which wait for no step. */
+/**
+ * A train step is made by the update before it; here are the first one, the one after a step that was given up (beside the update under
+ * way, if there is one), and evaluations, which wait for no step.
+ */
 function stepsBeside(facts: Facts): NextStep[] {
   const { openSteps } = facts;
   const updating = openSteps.some(({ state }) => state === "updating");
   const evaluating = openSteps.some(({ purpose }) => purpose === "evaluate");
   const evaluation = updating || evaluating ? null : dueEvaluation(facts);
-  const train = openSteps.some(isPlannedTrain) ? null : nextTrainStep(facts);
+  const gathers = openSteps.some((step) => isPlannedTrain(step) && step.state === "gathering");
+  const train = gathers ? null : nextTrainStep(facts);
   const startable = train !== null && groupsFor(facts, train).length > 0 ? train : null;
   return [evaluation, startable].filter((step) => step !== null);
 }

@@ -28,7 +28,12 @@ export function createStep(context: ApplyContext, action: Of<"create-step">): vo
   const open = run.steps.filter(isOpen);
   const overlaps = run.config.dispatcher.name === "async" && run.config.dispatcher.maxStaleness > 0;
   assert.ok(action.source === "driven" || overlaps || open.length === 0, "a planned step starts alone");
-  assert.ok(action.source === "driven" || open.every((other) => other.purpose !== purpose), "one of each purpose");
+  const isAfterCancelled = run.steps.some((other) => other.step === step - 1 && other.state === "cancelled");
+  assert.ok(
+    action.source === "driven" ||
+      open.every((other) => other.purpose !== purpose || (other.state === "updating" && isAfterCancelled)),
+    "one of each purpose, but for the one in the place of a step that was cancelled",
+  );
   assert.ok(action.groups.length > 0 && action.groupSize > 0);
   assert.ok(
     action.groups.every(({ split }) => split === action.purpose),

@@ -12,6 +12,7 @@ import { applyAction } from "./apply-action.ts";
 import { counts } from "./build-snapshot.ts";
 import { checkReserve, checkRun } from "./check-run.ts";
 import { Clock } from "./clock.ts";
+import { settle } from "./settle.ts";
 import { coarseWishes, exactWishes } from "./wishes.ts";
 import { type Chaos, calm, Workers } from "./workers.ts";
 import { heldBy, newRun, type RunRow, snapshotOf, usedOf } from "./world-rows.ts";
@@ -76,6 +77,19 @@ export class World {
     const { groupId, stepId } = group;
     const action: Action = { do: "set-aside", groupId, stepId, as: "cancelled", reason: "a person cancelled it" };
     this.#apply(run, counts(0), action);
+    this.wake(run);
+  }
+
+  /** A person cancels the train step that gathers, as the database does: its unsettled rollouts end with it. */
+  cancelStep(run: RunRow): void {
+    const step = run.steps.find(({ state, purpose }) => state === "gathering" && purpose === "train");
+    if (step === undefined) return;
+    step.state = "cancelled";
+    for (const rollout of run.rollouts) {
+      if (rollout.stepId !== step.stepId || rollout.state === "settled") continue;
+      settle(rollout, { outcome: "cancelled", reward: null, at: this.clock.now });
+      rollout.ending = "cancelled";
+    }
     this.wake(run);
   }
 

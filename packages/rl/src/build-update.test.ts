@@ -1,11 +1,12 @@
+import { AlgorithmConfig } from "@rolldeck/contracts/algorithm-config";
 import { endingNames, endingRule } from "@rolldeck/contracts/endings";
-import { AlgorithmConfig } from "@rolldeck/contracts/run-config";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildTrajectory, type WrittenTurn } from "../testing/build-trajectory.ts";
 import { buildUpdate, type UpdateGroup, type UpdateRollout } from "./build-update.ts";
 import { decodeMask, trainedTokens } from "./mask-reasons.ts";
 import { toDatum } from "./to-datum.ts";
+import { whyNotUsable } from "./usable-rollouts.ts";
 
 const algorithm = (overrides: Partial<Algorithm> = {}) => ({ ...AlgorithmConfig.parse({}), ...overrides });
 type Algorithm = ReturnType<typeof AlgorithmConfig.parse>;
@@ -53,7 +54,7 @@ describe("buildUpdate", () => {
     expect(rows[0]?.scale).toBeCloseTo(1 / (4 * 10), 12);
   });
 
-  it("leaves unscored rollouts out and their siblings alone (faults 22, 27)", () => {
+  it("faults 22, 27: leaves unscored rollouts out and their siblings alone", () => {
     const groups = [
       group("g", [
         rollout("a", 1),
@@ -76,8 +77,23 @@ describe("buildUpdate", () => {
     }
   });
 
-  it("says which of three causes left nothing to train (fault 29)", () => {
+  it("fault 29: says which of three causes left nothing to train, with counts", () => {
     const unlogged = buildTrajectory([{ prompt: [1], sampled: [2], logprobs: null }]);
+    const said = (rollouts: UpdateRollout[]) => whyNotUsable(3, update([group("g", rollouts)]).stats);
+    expect(said([rollout("a", 0, { trajectory: unlogged }), rollout("b", 1, { trajectory: unlogged })])).toBe(
+      "Step 3: of 2 rollouts 0 are usable; 2 × no log-prob from the sampler.",
+    );
+    expect(said([rollout("a", 1), rollout("b", 1)])).toBe(
+      "Step 3: of 2 rollouts 0 are usable; 2 × all rewards of the group are equal.",
+    );
+    expect(said([rollout("a", null), rollout("b", null)])).toBe(
+      "Step 3: of 2 rollouts 0 are usable; 2 × its group is not trained, because rollouts of it have no reward.",
+    );
+    const never = { segments: [], turns: [] };
+    expect(said([rollout("a", 1), rollout("b", 0), rollout("c", null), rollout("d", 0, { trajectory: never })])).toBe(
+      "Step 3: of 4 rollouts 2 are usable; 1 × no reward to learn from, 1 × nothing was sampled.",
+    );
+    expect(said([rollout("a", 1), rollout("b", 0)])).toBeNull();
     const reasons = (rollouts: UpdateRollout[]) => update([group("g", rollouts)]).stats.untrainedRollouts;
     expect(reasons([rollout("a", 0, { trajectory: unlogged }), rollout("b", 1, { trajectory: unlogged })])).toEqual({
       "no-logprob": 2,
@@ -86,7 +102,7 @@ describe("buildUpdate", () => {
     expect(update([group("g", [rollout("a", null)])]).stats.droppedGroups).toBe(1);
   });
 
-  it("counts each rollout once, only with its own siblings (fault 25)", () => {
+  it("fault 25: counts each rollout once, only with its own siblings", () => {
     const turns = (count: number) => buildTrajectory(brokenTurns(count));
     const groups = [
       group("one", [
@@ -97,7 +113,7 @@ describe("buildUpdate", () => {
       ]),
       group("two", [rollout("e", 5), rollout("f", 3)]),
     ];
-    const { rows, stats } = update(groups, { advantage: "centred" });
+    const { rows, stats } = update(groups, { advantage: "dr-grpo" });
     expect(advantagesById(rows)).toEqual({ a: 0.5, b: -0.5, c: -0.5, d: 0.5, e: 1, f: -1 });
     expect(rows.filter((row) => row.rolloutId === "a").map((row) => row.advantage)).toEqual([0.5, 0.5, 0.5]);
     expect(stats.breaks).toBe(4);
@@ -158,7 +174,7 @@ describe("buildUpdate", () => {
     });
     const step = fc.array(fc.array(shape, { minLength: 1, maxLength: 5 }), { maxLength: 4 });
     const choice = fc.record({
-      advantage: fc.constantFrom("rloo" as const, "grpo" as const, "centred" as const),
+      advantage: fc.constantFrom("rloo" as const, "grpo" as const, "dr-grpo" as const),
       normalisation: fc.constantFrom("token-mean" as const, "sequence-mean" as const, "constant" as const),
       trainCut: fc.boolean(),
     });

@@ -8,11 +8,12 @@
  * - the scale of a row never depends on how its trajectory was split into rows;
  * - every row that is not trained says why, per token.
  */
+import type { AlgorithmConfig } from "@rolldeck/contracts/algorithm-config";
 import { type Ending, endingRule, type MaskReason } from "@rolldeck/contracts/endings";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { TokenRange } from "@rolldeck/contracts/segments";
+import { batchAdvantages } from "./batch-advantages.ts";
 import { lossScales } from "./denominators.ts";
-import { groupAdvantages, isScored, isZeroVariance } from "./group-advantages.ts";
+import { isScored, isZeroVariance } from "./group-advantages.ts";
 import { encodeMask, rolloutMask, rowMask, type TokenMask } from "./mask-reasons.ts";
 import { type PackedRow, packTrajectory } from "./pack-trajectory.ts";
 import { rangesLength, type TrajectoryTokens } from "./trajectory-tokens.ts";
@@ -23,6 +24,8 @@ export interface UpdateRollout {
   readonly ending: Ending;
   /** Null: never scored. */
   readonly reward: number | null;
+  /** Taken off the reward before advantages (KL in the reward); the reward itself stays what the verifier said. */
+  readonly penalty?: number;
   readonly trajectory: TrajectoryTokens;
 }
 export interface UpdateGroup {
@@ -31,7 +34,7 @@ export interface UpdateGroup {
 }
 export interface UpdateInput {
   readonly groups: readonly UpdateGroup[];
-  readonly algorithm: RunConfig["algorithm"];
+  readonly algorithm: AlgorithmConfig;
   /** Longest row that may be trained, and L of the constant normaliser unless `normaliserTokens` says otherwise. */
   readonly maxContextTokens: number;
 }
@@ -66,6 +69,10 @@ export interface UpdateStats {
   readonly trainedTokens: number;
   /** Tokens by the reason they are not trained. */
   readonly maskedTokens: Readonly<Partial<Record<MaskReason, number>>>;
+  /** Rollouts of which at least one token is trained. */
+  readonly usableRollouts: number;
+  /** Rollouts of groups that are dropped. */
+  readonly droppedRollouts: number;
   /** Rollouts with rows of which no token is trained, by reason. */
   readonly untrainedRollouts: Readonly<Partial<Record<MaskReason, number>>>;
 }
@@ -75,18 +82,20 @@ interface Draft {
   readonly row: PackedRow;
   readonly mask: readonly TokenMask[];
   readonly advantage: number | null;
-  readonly zeroVariance: boolean;
+  /** Its whole group's advantages are exactly 0: nothing to learn, and nothing to compute. */
+  readonly idle: boolean;
 }
 
 /** Rows in the order of groups, rollouts and turns. @throws RangeError when a trajectory is corrupt */
 export function buildUpdate(input: UpdateInput): { rows: UpdateRow[]; stats: UpdateStats } {
   const groups = input.groups.map((group) => scoreGroup(group, input.algorithm));
-  const drafts = groups
-    .flatMap((group) => (group.dropped ? [] : group.members))
-    .map((member) => draftRollout(member, input));
+  const drafts = members(groups, input.algorithm).map((member) => draftRollout(member, input));
   const scored = drafts.filter((rollout) => rollout.advantage !== null);
   const scales = lossScales(
-    scored.map(({ rows }) => ({ trainedTokens: rows.reduce((sum, draft) => sum + countTrained(draft.mask), 0) })),
+    scored.map(({ group, rows }) => ({
+      group,
+      trainedTokens: rows.reduce((sum, draft) => sum + countTrained(draft.mask), 0),
+    })),
     input.algorithm.normalisation,
     input.algorithm.normaliserTokens ?? input.maxContextTokens,
   );
@@ -102,13 +111,14 @@ export function buildUpdate(input: UpdateInput): { rows: UpdateRow[]; stats: Upd
       groups: groups.length,
       zeroVarianceGroups: groups.filter((group) => group.zeroVariance).length,
       droppedGroups: groups.filter((group) => group.dropped).length,
-      rollouts: groups.reduce((sum, group) => sum + group.members.length, 0),
-      scoredRollouts: groups.reduce((sum, { members }) => sum + members.filter((m) => m.advantage !== null).length, 0),
+      rollouts: groups.reduce((sum, { rewards }) => sum + rewards.length, 0),
+      scoredRollouts: groups.reduce((sum, { rewards }) => sum + rewards.filter(isScored).length, 0),
       rows: rows.length,
       sentRows: rows.filter((row) => row.sent).length,
       breaks: drafts.reduce((sum, rollout) => sum + rollout.breaks, 0),
       ...countTokens(finished.map(({ mask }) => mask)),
-      untrainedRollouts: countUntrained(finished),
+      ...countUntrained(finished),
+      droppedRollouts: groups.reduce((sum, { dropped, rollouts }) => sum + (dropped ? rollouts.length : 0), 0),
       sampledTokens: drafts.reduce(
         (sum, { rows: own }) => sum + own.reduce((n, d) => n + rangesLength(d.row.sampled), 0),
         0,
@@ -117,38 +127,65 @@ export function buildUpdate(input: UpdateInput): { rows: UpdateRow[]; stats: Upd
   };
 }
 
+interface ScoredGroup {
+  readonly rollouts: readonly UpdateRollout[];
+  /** Null where a rollout has left the group. */
+  readonly rewards: readonly (number | null)[];
+  readonly zeroVariance: boolean;
+  readonly dropped: boolean;
+}
 interface Member {
   readonly rollout: UpdateRollout;
+  readonly group: number;
   readonly advantage: number | null;
-  readonly zeroVariance: boolean;
+  readonly idle: boolean;
 }
 
-function scoreGroup(group: UpdateGroup, algorithm: RunConfig["algorithm"]) {
+function scoreGroup({ rollouts }: UpdateGroup, algorithm: AlgorithmConfig): ScoredGroup {
   // An ending outside the baseline has left the group, whatever number stands in its row.
-  const rewards = group.rollouts.map(({ ending, reward }) => (endingRule(ending).inBaseline ? reward : null));
-  const advantages = groupAdvantages(rewards, algorithm.advantage);
+  const rewards = rollouts.map(({ ending, reward }) => (endingRule(ending).inBaseline ? reward : null));
   const unscored = rewards.filter((reward) => !isScored(reward)).length;
-  const zeroVariance = isZeroVariance(rewards);
   return {
-    zeroVariance,
+    rollouts,
+    rewards,
+    zeroVariance: isZeroVariance(rewards),
     // "wait" has waited already when the update is built: what is still unscored shrinks the group.
     dropped: unscored === rewards.length || (algorithm.groupPolicy === "drop-group" && unscored > 0),
-    members: group.rollouts.map(
-      (rollout, index): Member => ({ rollout, zeroVariance, advantage: advantages[index] ?? null }),
-    ),
   };
 }
 
+/** The rollouts of the groups that are kept, with their advantages. @throws RangeError when one is not finite */
+function members(groups: readonly ScoredGroup[], algorithm: AlgorithmConfig): Member[] {
+  const kept = groups.filter((group) => !group.dropped);
+  const advantages = batchAdvantages(
+    kept.map(({ rollouts, rewards }) => ({
+      rewards: rewards.map((reward, place) => (isScored(reward) ? reward - (rollouts[place]?.penalty ?? 0) : null)),
+      sampledTokens: rollouts.map(({ trajectory }) => sampledTokens(trajectory)),
+    })),
+    algorithm,
+  );
+  return kept.flatMap(({ rollouts }, group) => {
+    const own = advantages[group] ?? [];
+    const idle = own.every((advantage) => advantage === null || advantage === 0);
+    return rollouts.map((rollout, place): Member => ({ rollout, group, idle, advantage: own[place] ?? null }));
+  });
+}
+
+/** Each sampled token once, however many rows it stands in. */
+const sampledTokens = ({ segments }: TrajectoryTokens): number =>
+  segments.reduce((sum, { origin, tokens }) => sum + (origin === "sampled" ? tokens.length : 0), 0);
+
 function draftRollout(member: Member, { algorithm, maxContextTokens }: UpdateInput) {
-  const { rollout, advantage, zeroVariance } = member;
+  const { rollout, group, advantage, idle } = member;
   const { rows, breaks } = packTrajectory(rollout.trajectory);
   const whole = rolloutMask(rollout, algorithm.trainCut);
   return {
+    group,
     advantage,
     breaks,
     rows: rows.map((row): Draft => {
       const overLength = rangesLength(row.ranges) > maxContextTokens ? "over-length" : null;
-      return { rollout, row, advantage, zeroVariance, mask: rowMask(row, rollout.trajectory, whole ?? overLength) };
+      return { rollout, row, advantage, idle, mask: rowMask(row, rollout.trajectory, whole ?? overLength) };
     }),
   };
 }
@@ -160,7 +197,7 @@ function finishRow(
   scale: number,
   filterZeroVariance: boolean,
 ): { row: UpdateRow; mask: readonly TokenMask[] } {
-  const skipped = draft.zeroVariance && filterZeroVariance;
+  const skipped = draft.idle && filterZeroVariance;
   const mask = skipped ? draft.mask.map((reason): TokenMask => reason ?? "zero-variance") : draft.mask;
   const { rolloutId, attempt } = draft.rollout;
   return {
@@ -195,7 +232,11 @@ function countUntrained(finished: readonly { row: UpdateRow; mask: readonly Toke
     // A row ends with the tokens it was made for.
     reasons.set(row.rolloutId, trained ? null : (mask.at(-1) ?? null));
   }
-  const counts: Partial<Record<MaskReason, number>> = {};
-  for (const reason of reasons.values()) if (reason !== null) counts[reason] = (counts[reason] ?? 0) + 1;
-  return counts;
+  const untrainedRollouts: Partial<Record<MaskReason, number>> = {};
+  let usableRollouts = 0;
+  for (const reason of reasons.values()) {
+    if (reason === null) usableRollouts += 1;
+    else untrainedRollouts[reason] = (untrainedRollouts[reason] ?? 0) + 1;
+  }
+  return { usableRollouts, untrainedRollouts };
 }

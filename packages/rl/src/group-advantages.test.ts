@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type AdvantageName, groupAdvantages, isZeroVariance } from "./group-advantages.ts";
+import { type GroupAdvantageName, groupAdvantages, isZeroVariance } from "./group-advantages.ts";
 import { readReward } from "./read-reward.ts";
 
 const close = (actual: readonly (number | null)[], expected: readonly (number | null)[]) => {
@@ -10,12 +10,12 @@ const close = (actual: readonly (number | null)[], expected: readonly (number | 
     else expect(Math.abs((actual[i] ?? Number.NaN) - value)).toBeLessThan(1e-5);
   });
 };
-const names: AdvantageName[] = ["centred", "grpo", "rloo"];
+const names: GroupAdvantageName[] = ["dr-grpo", "grpo", "rloo", "maxrl"];
 
 describe("groupAdvantages", () => {
   it("gives vector A", () => {
     const rewards = [1, 0.5, 0, 0];
-    close(groupAdvantages(rewards, "centred"), [0.625, 0.125, -0.375, -0.375]);
+    close(groupAdvantages(rewards, "dr-grpo"), [0.625, 0.125, -0.375, -0.375]);
     close(groupAdvantages(rewards, "grpo"), [1.30558, 0.261116, -0.783348, -0.783348]);
     close(groupAdvantages(rewards, "rloo"), [0.833333, 0.166667, -0.5, -0.5]);
     close(groupAdvantages([1, 0, 0, 1], "grpo"), [0.866024, -0.866024, -0.866024, 0.866024]);
@@ -34,8 +34,8 @@ describe("groupAdvantages", () => {
     close(groupAdvantages([1, 0, 0], "rloo"), [1, -0.5, -0.5]);
   });
 
-  it("leaves missing rewards out of the statistics (fault 22)", () => {
-    close(groupAdvantages([1, null, 0, Number.NaN], "centred"), [0.5, null, -0.5, null]);
+  it("fault 22: leaves missing rewards out of the statistics", () => {
+    close(groupAdvantages([1, null, 0, Number.NaN], "dr-grpo"), [0.5, null, -0.5, null]);
     close(groupAdvantages([1, null, 0, Number.NaN], "rloo"), [1, null, -1, null]);
     expect(groupAdvantages([null, null], "grpo")).toEqual([null, null]);
     expect(groupAdvantages([Number.POSITIVE_INFINITY, 1], "grpo")).toEqual([null, 0]);
@@ -43,7 +43,7 @@ describe("groupAdvantages", () => {
     expect(isZeroVariance([null, 3])).toBe(true);
   });
 
-  it("counts only what was scored (fault 27)", () => {
+  it("fault 27: counts only what was scored", () => {
     expect(groupAdvantages([-1, -1, null, null], "rloo")).toEqual([0, 0, null, null]);
   });
 

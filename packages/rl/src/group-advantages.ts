@@ -5,13 +5,14 @@
  */
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 
-export type AdvantageName = RunConfig["algorithm"]["advantage"];
+/** Estimators that look at one group alone; the others are in batch-advantages.ts. */
+export type GroupAdvantageName = Exclude<RunConfig["algorithm"]["advantage"], "reinforce++">;
 
 /** Rewards that differ by at most this are equal: such a group teaches nothing. */
 export const zeroVarianceSpread = 1e-6;
 
-/** Keeps the GRPO quotient finite. */
-const stdFloor = 1e-6;
+/** Keeps the quotients of GRPO and MaxRL finite. */
+const quotientFloor = 1e-6;
 
 interface GroupStatistics {
   readonly size: number;
@@ -45,18 +46,29 @@ export const isZeroVariance = (rewards: readonly (number | null)[]): boolean => 
 };
 
 /**
- * centred A_i = r_i − μ (Dr. GRPO, arXiv:2503.20783) · grpo A_i = (r_i − μ) / (s + 1e-6), s with ddof 1
- * (arXiv:2402.03300) · rloo A_i = (r_i − μ) · n / (n − 1), which is r_i minus the mean of the others (arXiv:2402.14740).
+ * With μ the group's mean, s its standard deviation (ddof 1), n its size:
+ * - dr-grpo A_i = r_i − μ (arXiv:2503.20783)
+ * - grpo A_i = (r_i − μ) / (s + 1e-6) (arXiv:2402.03300)
+ * - rloo A_i = (r_i − μ) · n / (n − 1), which is r_i minus the mean of the others (arXiv:2402.14740)
+ * - maxrl A_i = (r_i − μ) / (|μ| + 1e-6): for rewards from 0 to 1 the gradient of log pass@1 (arXiv:2602.02710). The paper has no
+ *   rewards below 0; the absolute value keeps the better rollout the better one when there are.
  * @param rewards (G,) verifier scores, null = not scored
- * @returns (G,) in reward units (grpo: standard deviations), summing to ≈ 0 over the scored ones
+ * @returns (G,) in reward units (grpo: standard deviations; maxrl: means), summing to ≈ 0 over the scored ones
  */
-export function groupAdvantages(rewards: readonly (number | null)[], name: AdvantageName): (number | null)[] {
+export function groupAdvantages(rewards: readonly (number | null)[], name: GroupAdvantageName): (number | null)[] {
   const statistics = groupStatistics(rewards);
   if (statistics === null) return rewards.map(() => null);
-  const { size, mean, spread, std } = statistics;
-  const scale = { centred: 1, grpo: 1 / (std + stdFloor), rloo: size > 1 ? size / (size - 1) : 0 }[name];
+  const { mean, spread } = statistics;
+  const scale = scales[name](statistics);
   return rewards.map((reward) => {
     if (!isScored(reward)) return null;
     return spread <= zeroVarianceSpread ? 0 : (reward - mean) * scale;
   });
 }
+
+const scales = {
+  "dr-grpo": () => 1,
+  grpo: ({ std }) => 1 / (std + quotientFloor),
+  rloo: ({ size }) => (size > 1 ? size / (size - 1) : 0),
+  maxrl: ({ mean }) => 1 / (Math.abs(mean) + quotientFloor),
+} satisfies Record<GroupAdvantageName, (statistics: GroupStatistics) => number>;

@@ -72,6 +72,10 @@ function sampledTokenMask(segment: Segment | undefined, offset: number): TokenMa
 const callMask = ({ parseError, calls, stopReason }: TurnRecord): TokenMask =>
   stopReason === "stop" && parseError !== null && calls.length === 0 ? "parse-retry" : null;
 
+/** Runs of equal fate, token by token. */
+export const spanMask = (spans: readonly { readonly count: number; readonly reason: TokenMask }[]): TokenMask[] =>
+  spans.flatMap(({ count, reason }) => new Array<TokenMask>(count).fill(reason));
+
 /** Flat (count, reason index or −1) list. */
 export function encodeMask(mask: readonly TokenMask[]): number[] {
   const runs: number[] = [];

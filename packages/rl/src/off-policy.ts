@@ -1,8 +1,16 @@
 /**
- * Corrections for tokens that an older policy (or another engine's arithmetic) sampled: truncated importance weights and
- * sequence masks. ratio = exp(old − rollout), with `old` recomputed by the trainer and `rollout` as sampled.
+ * Corrections for tokens that an older policy (or another engine's arithmetic) sampled: truncated importance weights, and masks
+ * of sequences and tokens (Yao et al., "Your efficient RL framework secretly brings you off-policy RL training", 2025).
+ * ratio = exp(old − rollout), with `old` recomputed by the trainer and `rollout` as sampled; differences are clamped to ±20.
  * Masked positions are left out by selection, never by multiplication: NaN would leak.
  */
+
+const logRatioLimit = 20;
+const clampedExp = (difference: number): number =>
+  Math.exp(Math.max(-logRatioLimit, Math.min(logRatioLimit, difference)));
+
+const tokenRatio = (old: readonly number[], rollout: readonly number[], t: number): number =>
+  clampedExp((old[t] ?? 0) - (rollout[t] ?? 0));
 
 /** min(e^(old − rollout), cap) per token; 0 at masked positions. */
 export function tisWeights(
@@ -11,8 +19,16 @@ export function tisWeights(
   mask: readonly number[],
   cap = 2,
 ): number[] {
-  return mask.map((kept, t) => (kept === 1 ? Math.min(Math.exp((old[t] ?? 0) - (rollout[t] ?? 0)), cap) : 0));
+  return mask.map((kept, t) => (kept === 1 ? Math.min(tokenRatio(old, rollout, t), cap) : 0));
 }
+
+/** The product of a whole sequence's ratios, at most `cap`: one weight for all of its tokens; 1 for an empty one. */
+export const sequenceTisWeight = (
+  old: readonly number[],
+  rollout: readonly number[],
+  mask: readonly number[],
+  cap = 2,
+): number => Math.min(sequenceRatio(old, rollout, mask).product, cap);
 
 export interface SequenceRatio {
   /** Π ratio over the unmasked tokens. */
@@ -31,20 +47,23 @@ export function sequenceRatio(
 ): SequenceRatio {
   const differences = mask.flatMap((kept, t) => (kept === 1 ? [(old[t] ?? 0) - (rollout[t] ?? 0)] : []));
   const sum = differences.reduce((total, difference) => total + difference, 0);
-  const ratios = differences.map((difference) => Math.exp(difference));
+  const ratios = differences.map(clampedExp);
   return {
-    product: Math.exp(sum),
-    geometric: Math.exp(differences.length > 0 ? sum / differences.length : 0),
+    product: clampedExp(sum),
+    geometric: clampedExp(differences.length > 0 ? sum / differences.length : 0),
     smallest: ratios.reduce((a, b) => Math.min(a, b), 1),
     largest: ratios.reduce((a, b) => Math.max(a, b), 1),
   };
 }
 
+/** Inclusive; null = no bound. */
+export type RatioBounds = readonly [low: number, high: number] | null;
+
 export interface SequenceBounds {
-  readonly product?: readonly [low: number, high: number];
-  readonly geometric?: readonly [low: number, high: number];
+  readonly product?: RatioBounds;
+  readonly geometric?: RatioBounds;
   /** A single token outside drops the sequence. */
-  readonly token?: readonly [low: number, high: number];
+  readonly token?: RatioBounds;
 }
 export const defaultSequenceBounds = {
   product: [0.5, 2],
@@ -52,14 +71,20 @@ export const defaultSequenceBounds = {
   token: [1e-4, 100],
 } as const satisfies SequenceBounds;
 
+const inside = (value: number, bounds: RatioBounds | undefined): boolean =>
+  bounds === undefined || bounds === null || (value >= bounds[0] && value <= bounds[1]);
+
 /** True when the sequence stays in training under every bound that is given. */
-export function keepsSequence(ratio: SequenceRatio, bounds: SequenceBounds): boolean {
-  const inside = (value: number, range: readonly [number, number] | undefined) =>
-    range === undefined || (value >= range[0] && value <= range[1]);
-  return (
-    inside(ratio.product, bounds.product) &&
-    inside(ratio.geometric, bounds.geometric) &&
-    inside(ratio.smallest, bounds.token) &&
-    inside(ratio.largest, bounds.token)
-  );
-}
+export const keepsSequence = (ratio: SequenceRatio, bounds: SequenceBounds): boolean =>
+  inside(ratio.product, bounds.product) &&
+  inside(ratio.geometric, bounds.geometric) &&
+  inside(ratio.smallest, bounds.token) &&
+  inside(ratio.largest, bounds.token);
+
+/** 1 where a trained token's own ratio is inside the bounds. */
+export const keptTokens = (
+  old: readonly number[],
+  rollout: readonly number[],
+  mask: readonly number[],
+  bounds: RatioBounds,
+): number[] => mask.map((kept, t) => (kept === 1 && inside(tokenRatio(old, rollout, t), bounds) ? 1 : 0));

@@ -28,6 +28,7 @@ describe("toDatum", () => {
         weights: [0, 0, 1, 1, 0, 0, 1],
         logprobs: [0, 0, -0.1, -0.2, 0, 0, -0.3],
         advantages: [0, 0, 0.5, 0.5, 0, 0, 0.5],
+        scale: 1,
       },
     ]);
   });
@@ -41,6 +42,7 @@ describe("toDatum", () => {
         weights: [0, 0, 1, 1],
         logprobs: [0, 0, -0.1, -0.2],
         advantages: [0, 0, 0.5, 0.5],
+        scale: 1,
       },
     ]);
     expect(datums(buildTrajectory([{ prompt: [1], sampled: [2], logprobs: [-1] }]), 2, 0.25)[0]).toEqual({
@@ -49,10 +51,11 @@ describe("toDatum", () => {
       weights: [1],
       logprobs: [-1],
       advantages: [0.5],
+      scale: 0.25,
     });
   });
 
-  it("gives every row of a rollout its advantage at its own positions (fault 26)", () => {
+  it("fault 26: gives every row of a rollout its advantage at its own positions", () => {
     const trajectory = buildTrajectory([
       { prompt: [1, 2], sampled: [3, 4, 5, 6, 7] },
       { prompt: [9], sampled: [3, 4] },
@@ -61,7 +64,7 @@ describe("toDatum", () => {
     expect(counts).toEqual([5, 2]);
   });
 
-  it("fails loudly when a row does not fit its trajectory", () => {
+  it("fault 26: fails loudly when a row does not fit its trajectory", () => {
     const trajectory = buildTrajectory([{ prompt: [1, 2], sampled: [3], logprobs: [-1] }]);
     const row: DatumRow = { ranges: [{ start: 0, end: 3 }], mask: [2, 0, 1, -1], advantage: 1, scale: 1 };
     expect(toDatum(row, trajectory).weights).toEqual([0, 1]);
@@ -80,5 +83,26 @@ describe("toDatum", () => {
     }
     const lost = { ...trajectory, segments: trajectory.segments.map((part) => ({ ...part, logprobs: null })) };
     expect(() => toDatum(row, lost)).toThrow(/no sampling logprob/);
+  });
+
+  it("takes what was learnt of the row later: weights, other logprobs to compare with, a reference", () => {
+    const trajectory = buildTrajectory([{ prompt: [1, 2], sampled: [3, 4], logprobs: [-0.1, -0.2] }]);
+    const [row] = rowsOf(trajectory, 2, 0.5);
+    if (row === undefined) throw new Error("no row");
+    const later = {
+      tokenWeights: [0, 0, 2, 0.25],
+      oldLogprobs: [null, null, -0.5, -0.6],
+      refLogprobs: [null, -9, -0.7, -0.8],
+    };
+    expect(toDatum({ ...row, ...later }, trajectory)).toEqual({
+      inputs: [1, 2, 3],
+      targets: [2, 3, 4],
+      weights: [0, 1, 1],
+      logprobs: [0, -0.5, -0.6],
+      advantages: [0, 2, 0.25],
+      scale: 0.5,
+      refLogprobs: [0, -0.7, -0.8],
+    });
+    expect(() => toDatum({ ...row, refLogprobs: [null, -9, null, -1] }, trajectory)).toThrow(/no reference logprob/);
   });
 });

@@ -8,12 +8,18 @@ import type { UpdateRow } from "./build-update.ts";
 import { decodeMask } from "./mask-reasons.ts";
 import { allTokens, checkRanges, positionsOf, type TrajectoryTokens } from "./trajectory-tokens.ts";
 
-/** What `toDatum` reads of a row. */
-export type DatumRow = Pick<UpdateRow, "ranges" | "mask" | "advantage" | "scale">;
+/** What `toDatum` reads of a row; the lists have one entry per token of it. */
+export type DatumRow = Pick<UpdateRow, "ranges" | "mask" | "advantage" | "scale"> & {
+  /** Factors of the tokens' advantages (importance, age); absent = 1. */
+  readonly tokenWeights?: readonly number[];
+  /** What the loss's ratio compares with instead of the sampling logprobs. */
+  readonly oldLogprobs?: readonly (number | null)[];
+  readonly refLogprobs?: readonly (number | null)[];
+};
 
 /**
- * advantages = advantage · scale where the mask is 1, else 0; logprobs = as sampled where the mask is 1, else 0.0 (the
- * wire needs a number; storage keeps null).
+ * advantages = advantage · scale · token weight where the mask is 1, else 0; logprobs = as sampled (or `oldLogprobs`) where
+ * the mask is 1, else 0.0 (the wire needs a number; storage keeps null).
  * @throws RangeError when ids, mask and logprobs do not fit each other
  */
 export function toDatum(row: DatumRow, trajectory: TrajectoryTokens): TrainingDatum {
@@ -26,14 +32,19 @@ export function toDatum(row: DatumRow, trajectory: TrajectoryTokens): TrainingDa
   }
   if (mask[0] === 1) throw new RangeError("a row's first token has no context and cannot be trained");
   const sampled = sampledLogprobs(trajectory);
+  const old = row.oldLogprobs ?? positions.map((position) => sampled[position] ?? null);
   const ids = positions.map((position) => tokens[position] ?? 0);
   const weight = row.advantage * row.scale;
+  const read = (logprobs: readonly (number | null)[], what: string): number[] =>
+    mask.slice(1).map((kept, t) => (kept === 1 ? readLogprob(logprobs[t + 1] ?? null, t + 1, what) : 0));
   const datum: TrainingDatum = {
     inputs: ids.slice(0, -1),
     targets: ids.slice(1),
     weights: mask.slice(1),
-    logprobs: positions.slice(1).map((position, t) => (mask[t + 1] === 1 ? readLogprob(sampled, position) : 0)),
-    advantages: mask.slice(1).map((kept) => (kept === 1 ? weight : 0)),
+    logprobs: read(old, row.oldLogprobs === undefined ? "sampling" : "trainer"),
+    advantages: mask.slice(1).map((kept, t) => (kept === 1 ? weight * (row.tokenWeights?.[t + 1] ?? 1) : 0)),
+    scale: row.scale,
+    ...(row.refLogprobs === undefined ? {} : { refLogprobs: read(row.refLogprobs, "reference") }),
   };
   checkConservation(datum, mask, weight);
   return datum;
@@ -46,10 +57,9 @@ function sampledLogprobs({ segments }: TrajectoryTokens): (number | null)[] {
   );
 }
 
-function readLogprob(sampled: readonly (number | null)[], position: number): number {
-  const logprob = sampled[position] ?? null;
+function readLogprob(logprob: number | null, place: number, what: string): number {
   if (logprob === null || !Number.isFinite(logprob)) {
-    throw new RangeError(`token ${position} is trained but has no sampling logprob`);
+    throw new RangeError(`token ${place} of a row is trained but has no ${what} logprob`);
   }
   return logprob;
 }

@@ -16,6 +16,8 @@ export interface RecordedStage {
   readonly stage: Stage;
   /** Of its own work, without waiting; what is below a millisecond counts as one. */
   readonly ms: number;
+  /** An init that made an environment of the run anew instead of opening a sandbox. Default false. */
+  readonly reset?: boolean;
 }
 
 export interface StageFit {
@@ -127,17 +129,23 @@ export function assumedDurations(
 
 /** Draws what rollouts take. @param limitsMs no stage takes longer; absent = no limit */
 export function drawWork(fit: DurationFit, seed: number, limitsMs?: Readonly<Record<Stage, number>>): WorkOf {
-  const draw = (stage: Stage, { instance, visit, sample, attempt }: RolloutKey): number => {
-    const fitted = fit[instance.taskSet]?.[stage];
+  const draw = (stage: Stage, key: RolloutKey): number => {
+    const fitted = fit[key.instance.taskSet]?.[stage];
     if (fitted === undefined) return 0;
-    const { mean, deviation } = centerOf(fitted, instance);
-    const log =
-      mean +
-      deviation * standardNormal(seed, stage, ...keyOf(instance)) +
-      fitted.withinDeviation * standardNormal(seed, stage, ...keyOf(instance), visit, sample, attempt);
-    return Math.min(Math.exp(log), limitsMs?.[stage] ?? Number.POSITIVE_INFINITY);
+    return Math.min(Math.exp(drawLog(fitted, seed, stage, key)), limitsMs?.[stage] ?? Number.POSITIVE_INFINITY);
   };
   return (key) => ({ initMs: draw("init", key), runMs: draw("run", key), evaluateMs: draw("evaluate", key) });
+}
+
+/** The logarithm of a stage's milliseconds: the instance's own place, and the rollout's around it. */
+export function drawLog(fitted: StageFit, seed: number, stage: Stage, key: RolloutKey): number {
+  const { instance, visit, sample, attempt } = key;
+  const { mean, deviation } = centerOf(fitted, instance);
+  return (
+    mean +
+    deviation * standardNormal(seed, stage, ...keyOf(instance)) +
+    fitted.withinDeviation * standardNormal(seed, stage, ...keyOf(instance), visit, sample, attempt)
+  );
 }
 
 /**

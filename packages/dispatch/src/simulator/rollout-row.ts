@@ -19,6 +19,8 @@ export interface RolloutRow extends Mutable<Omit<RolloutSnapshot, "holds">> {
   leases: NewLease[];
   readonly group: GroupRow;
   readonly purpose: Purpose;
+  /** Its init resets an environment that was idle. */
+  resets: boolean;
   /** How its run stage ended: what a regrading goes back to. */
   runEnding: Ending | null;
   span: Mutable<SimulatedSpan>;

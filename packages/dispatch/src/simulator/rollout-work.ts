@@ -12,6 +12,8 @@ export interface RolloutKey {
 /** Milliseconds of each stage's own work, without any waiting. */
 export interface RolloutWork {
   readonly initMs: number;
+  /** Init in an environment of the run that is reset; absent: as long as opening one. */
+  readonly resetMs?: number;
   /** With `sampling`: only what the run stage does without the model (its tools). */
   readonly runMs: number;
   readonly evaluateMs: number;

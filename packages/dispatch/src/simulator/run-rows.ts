@@ -15,6 +15,7 @@ import {
   resources,
 } from "@rolldeck/contracts/plan";
 import { isOpen } from "../facts.ts";
+import { dispatcherNamed } from "../registry.ts";
 import type { GroupRow, NewGroupRow, RolloutRow, StepRow } from "./rollout-row.ts";
 import type { SimulatedSpan } from "./simulation.ts";
 import type { SimulationInput } from "./simulation-input.ts";
@@ -34,6 +35,8 @@ export class RunRows {
   groupsDrawn = 0;
   runLimit: RunLimit | null = null;
   engine: EngineLoad | null = null;
+  /** Environments that are open and that no rollout has; they keep no place in the pool, as if the sweep closed them whenever one is missing. */
+  idleEnvironments = 0;
   readonly steps: StepRow[] = [];
   readonly groups = new Map<string, GroupRow>();
   readonly rollouts = new Map<string, RolloutRow>();
@@ -43,12 +46,16 @@ export class RunRows {
   /** Trained groups by staleness. */
   readonly staleness: number[] = [];
   readonly starts: number[] = [];
+  readonly #keepsEnvironments: boolean;
   readonly #visits = new Map<string, number>();
   #open: { readonly rollouts: RolloutRow[]; readonly groups: GroupRow[] } | null = null;
 
   constructor(input: SimulationInput, tally: Tally) {
     this.input = input;
     this.tally = tally;
+    const { name, bounds } = input.config.dispatcher;
+    this.#keepsEnvironments = dispatcherNamed(name)?.keepsEnvironments === true;
+    if (this.#keepsEnvironments && input.environmentsOpen === true) this.idleEnvironments = bounds.run;
   }
 
   /** The rows themselves, as of `now`: to be read before anything else moves. */
@@ -185,6 +192,7 @@ export class RunRows {
       leases: [],
       group,
       purpose,
+      resets: false,
       runEnding: null,
       abort: null,
       staysAway: false,
@@ -203,6 +211,7 @@ export class RunRows {
       row.leases.push(lease);
       row.holds.push(lease.resource);
       this.held[lease.resource] += 1;
+      if (row.stage === "init" && lease.resource === "sandbox") this.#takeEnvironment(row);
     }
     this.#recordUse(now);
     return true;
@@ -212,10 +221,26 @@ export class RunRows {
   release(row: RolloutRow, now: number, until?: Stage): void {
     const kept = until === undefined ? [] : row.leases.filter((lease) => lease.until !== until);
     if (kept.length === row.leases.length) return;
-    for (const lease of row.leases) if (!kept.includes(lease)) this.held[lease.resource] -= 1;
+    for (const lease of row.leases) {
+      if (kept.includes(lease)) continue;
+      this.held[lease.resource] -= 1;
+      if (lease.resource === "sandbox") this.#leaveEnvironment(row, lease);
+    }
     row.leases = kept;
     row.holds = kept.map(({ resource }) => resource);
     this.#recordUse(now);
+  }
+
+  #takeEnvironment(row: RolloutRow): void {
+    row.resets = this.idleEnvironments > 0;
+    if (row.resets) this.idleEnvironments -= 1;
+  }
+
+  /** A grading sandbox of its own is closed, and so is what was not open yet or was lost. */
+  #leaveEnvironment(row: RolloutRow, { until }: NewLease): void {
+    const isAgents = until !== "evaluate" || this.input.gradedInPlace?.[row.taskSet] === true;
+    const isOpened = row.stage !== "init" || row.resets;
+    if (this.#keepsEnvironments && isAgents && isOpened && row.ending !== "sandbox_lost") this.idleEnvironments += 1;
   }
 
   #recordUse(now: number): void {

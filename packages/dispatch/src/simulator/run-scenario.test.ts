@@ -21,6 +21,7 @@ const durations = (over: Partial<Durations["rollouts"]> = {}): Durations => {
       taskSet: all.map(() => 1),
       instanceIndex: all.map((at) => 1_000 + (at % 10)),
       initMs: all.map(() => 2_000),
+      reset: all.map(() => false),
       runMs: all.map((at) => (at % 10 === 3 ? 80_000 : 20_000)),
       evaluateMs: all.map(() => 5_000),
       modelMs: all.map(() => 10_000),

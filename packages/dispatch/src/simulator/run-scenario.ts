@@ -7,6 +7,7 @@ import type { Durations } from "@rolldeck/contracts/api/durations";
 import { type Stage, stages } from "@rolldeck/contracts/lifecycle";
 import type { ResourceCounts, RunSnapshot } from "@rolldeck/contracts/plan";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { dispatcherNamed } from "../registry.ts";
 import {
   assumedDurations,
   type DurationFit,
@@ -16,6 +17,8 @@ import {
   type RecordedStage,
 } from "./durations.ts";
 import { median } from "./median.ts";
+import { replayWork } from "./replay-work.ts";
+import type { WorkOf } from "./rollout-work.ts";
 import { type Gpu, noOverheads, type Overheads, type SimulationInput, type Trainer } from "./simulation-input.ts";
 
 export interface AssumedDurations {
@@ -77,15 +80,22 @@ export function runScenario(run: RunScenario): Scenario {
     taskSandboxes: run.taskSandboxes,
     taskSizes: run.config.taskSets.map((_, at) => ({ train: known?.instances[at] || null, evaluate: null })),
     ...(run.gradedInPlace ? { gradedInPlace: run.gradedInPlace } : {}),
+    ...(isTrain && dispatcherNamed(config.dispatcher.name)?.keepsEnvironments ? { environmentsOpen: true } : {}),
     ...(trainer ? { trainer } : {}),
     ...(run.gpu ? { gpu: run.gpu } : {}),
     overheads: run.overheads ?? { ...noOverheads, wakeMs: planEveryMs(config, fit) },
   };
   const sampling = run.recorded === null ? null : samplingOf(run.recorded.durations);
+  const limitsMs = config.dispatcher.stageTimeoutMs;
   return {
     basis: fitted === null ? "assumed" : "recorded",
     rollouts: fitted === null ? 0 : (known?.stages.length ?? 0) / stages.length,
-    of: (seed) => ({ ...input, ...drawnOf(fit, seed, config, run.gpu ? sampling : null), seed }),
+    of: (seed) => {
+      const drawn =
+        fitted === null || known === null ? drawWork(fit, seed, limitsMs) : replay(known.stages, fit, seed, config);
+      const work = run.gpu && sampling !== null ? sampled(drawn, sampling) : drawn;
+      return { ...input, work, expected: (instance) => expectedOf(fit, seed, instance), seed };
+    },
   };
 }
 
@@ -102,7 +112,8 @@ function recordedOf(config: RunConfig, { durations, taskSets }: RecordedRun) {
     const instanceIndex = known.get(original) ?? known.size;
     known.set(original, instanceIndex);
     const ms = { init: rollouts.initMs[at], run: rollouts.runMs[at], evaluate: rollouts.evaluateMs[at] };
-    for (const stage of stages) recorded.push({ taskSet, instanceIndex, stage, ms: ms[stage] ?? 0 });
+    const reset = rollouts.reset[at] ?? false;
+    for (const stage of stages) recorded.push({ taskSet, instanceIndex, stage, ms: ms[stage] ?? 0, reset });
   }
   return { stages: recorded, instances: indices.map(({ size }) => size) };
 }
@@ -147,18 +158,16 @@ function samplingOf({ rollouts }: Durations): Sampling | null {
   };
 }
 
+function replay(recorded: readonly RecordedStage[], fit: DurationFit, seed: number, config: RunConfig): WorkOf {
+  const { stageTimeoutMs: limitsMs, overSample } = config.dispatcher;
+  return replayWork({ recorded, fit, seed, limitsMs, groupSize: config.algorithm.groupSize + overSample.rollouts });
+}
+
 /** A long run stage is one that samples much: tokens go with its length, and its tools take the rest. */
-function drawnOf(fit: DurationFit, seed: number, config: RunConfig, sampling: Sampling | null) {
-  const draw = drawWork(fit, seed, config.dispatcher.stageTimeoutMs);
-  const work: SimulationInput["work"] = (key) => {
-    const drawn = draw(key);
-    if (sampling === null) return drawn;
-    const { tokensPerRunMs, modelShare, turns } = sampling;
-    return {
-      ...drawn,
-      runMs: drawn.runMs * (1 - modelShare),
-      sampling: { tokens: drawn.runMs * tokensPerRunMs, turns },
-    };
+function sampled(work: WorkOf, { tokensPerRunMs, modelShare, turns }: Sampling): WorkOf {
+  return (key) => {
+    const drawn = work(key);
+    const sampling = { tokens: drawn.runMs * tokensPerRunMs, turns };
+    return { ...drawn, runMs: drawn.runMs * (1 - modelShare), sampling };
   };
-  return { work, expected: (instance: Parameters<typeof expectedOf>[2]) => expectedOf(fit, seed, instance) };
 }

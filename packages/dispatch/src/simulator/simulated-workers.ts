@@ -59,6 +59,7 @@ export class SimulatedWorkers {
     row.deliveries += 1;
     row.stageStartedAt = now;
     row.span.startedAt = now;
+    if (row.stage === "init" && row.resets) row.span.reset = true;
     if (row.stage === "run") row.firstVersion ??= this.#rows.servingVersion;
     this.#rows.tally.working(now, row.stage, 1);
     this.#work(row, this.#rows.input.work(keyOf(row)));
@@ -71,7 +72,8 @@ export class SimulatedWorkers {
     const part = fails ? uniform(...key, "moment") : 1;
     const end = (): void =>
       this.#later(row, this.#overheads.stageEndMs, () => (fails ? this.#fail(row) : this.#succeed(row, work)));
-    if (row.stage === "init") this.#later(row, work.initMs * part, end);
+    const initMs = row.resets ? (work.resetMs ?? work.initMs) : work.initMs;
+    if (row.stage === "init") this.#later(row, initMs * part, end);
     else if (row.stage === "evaluate") this.#later(row, work.evaluateMs * part, end);
     else this.#run(row, work, part, end);
   }

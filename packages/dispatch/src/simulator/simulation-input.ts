@@ -10,6 +10,8 @@ export interface SimulationInput extends Pick<RunSnapshot, "taskSizes" | "taskSa
   /** Sizes of the pools; the run has them to itself. */
   readonly pools: ResourceCounts;
   readonly work: WorkOf;
+  /** It begins with the environments that its earlier steps left open, where its policy keeps any. Default false. */
+  readonly environmentsOpen?: boolean;
   /** Absent: the machinery costs nothing. */
   readonly overheads?: Overheads;
   /** Absent: updates take no time. */

@@ -46,6 +46,8 @@ export interface SimulatedSpan {
   readonly sample: number;
   readonly attempt: number;
   readonly stage: Stage;
+  /** An init that reset an environment. */
+  readonly reset?: boolean;
   readonly readyAt: number;
   /** Null: it never began, for its rollout was cancelled while it waited. */
   readonly startedAt: number | null;
