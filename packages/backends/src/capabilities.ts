@@ -15,8 +15,14 @@ export interface SettingLimit {
   readonly refuses: (config: RunConfig) => boolean;
 }
 export type BackendWire =
-  | { readonly kind: "tinker"; readonly dialect: TinkerDialectName }
-  | { readonly kind: "sampling"; readonly endpoint: Exclude<EndpointKind, "gpu-worker" | "tinker"> };
+  /** `by-config`: `backend.dialect` says it. */
+  | { readonly kind: "tinker"; readonly dialect: TinkerDialectName | "by-config" }
+  | {
+      readonly kind: "sampling";
+      readonly endpoint: Exclude<EndpointKind, "gpu-worker" | "tinker">;
+      /** The server's engines are those of a trainer that is launched with the run: `backend.server` names it. */
+      readonly launched?: true;
+    };
 export interface Backend {
   readonly description: string;
   /** How its server is spoken to. */
@@ -41,6 +47,7 @@ export function refusedSettings(backend: Backend, config: RunConfig): InputIssue
       message: "a backend has a name in the operator's list or an address, not both",
     });
   }
+  refused.push(...fleetIssues(config));
   // A backend without any loss refuses to train as such; an outside trainer brings its own.
   const trainsHere = config.kind === "train" && config.stepSource === "planned" && backend.losses.length > 0;
   if (trainsHere && !backend.losses.includes(config.algorithm.loss)) {
@@ -51,4 +58,18 @@ export function refusedSettings(backend: Backend, config: RunConfig): InputIssue
     });
   }
   return refused;
+}
+
+/** The fleet has workers of one kind, and a run has either some of its own or a server that is there already. */
+function fleetIssues({ backend: { name, fleet, endpoint, server } }: RunConfig): InputIssue[] {
+  if (fleet === null) return [];
+  const issue = (message: string, fix: string): InputIssue[] => [{ path: "backend.fleet", message, fix }];
+  if (name !== "gpu-worker")
+    return issue(
+      `the fleet's workers are Rolldeck's own, not ${name}`,
+      "set it to null, or backend.name to gpu-worker",
+    );
+  if (endpoint === null && server === null) return [];
+  const other = endpoint === null ? "backend.server" : "backend.endpoint";
+  return issue(`a run has workers of the fleet or ${other}, not both`, `set ${other} or backend.fleet to null`);
 }

@@ -16,12 +16,18 @@ test("every preset runs on the backend it names", () => {
   }
 });
 
+test("a reason says what null means; the word itself stands in brackets, for those who write YAML", () => {
+  const reasons = Object.values(backends).flatMap(({ limits }) => limits.map(({ reason }) => reason));
+  expect(reasons.some((reason) => reason.includes("null"))).toBe(true);
+  for (const reason of reasons) expect(reason.replace(/\([a-zA-Z.]* ?null\)/g, "")).not.toContain("null");
+});
+
 test("a loss that the backend lacks is refused with those it has", () => {
-  const issues = refusedSettings(backends["gpu-worker"], config({ algorithm: { loss: "gspo" } }));
+  const issues = refusedSettings(backends["gpu-worker"], config({ algorithm: { loss: "sapo" } }));
   expect(issues).toEqual([
     {
       path: "algorithm.loss",
-      message: "this backend has no loss gspo: choose one of importance_sampling, ppo",
+      message: "this backend has no loss sapo: choose one of importance_sampling, ppo, cispo, gspo",
     },
   ]);
 });
@@ -33,15 +39,63 @@ test("sampling that training can't account for is refused when training, allowed
   expect(refusedSettings(backends["gpu-worker"], config({ kind: "evaluate", agent }))).toEqual([]);
 });
 
-test("settings that a Tinker server would ignore are refused, each at its field", () => {
-  const refused = paths(refusedSettings(backends.tinker, config({ agent: { sampling: { temperature: 0.7 } } })));
+test("workers of the fleet are Rolldeck's own, and the run's alone", () => {
+  const fleet = { device: "cpu" } as const;
+  const message = (backend: object) => {
+    const parsed = config({ backend });
+    const issues = refusedSettings(findBackend(parsed.backend.name) ?? backends.tinker, parsed);
+    return issues.filter(({ path }) => path === "backend.fleet").map(({ message: said, fix }) => `${said}: ${fix}`);
+  };
+  expect(message({ fleet })).toEqual([]);
+  expect(message({ fleet, endpoint: "http://gpu" })[0]).toContain("backend.endpoint, not both: set backend.endpoint");
+  expect(message({ fleet, server: "listed" })[0]).toContain("backend.server, not both");
+  expect(message({ fleet, name: "openai-chat" })[0]).toContain("not openai-chat: set it to null");
+});
+
+test("settings that a Tinker server would ignore are refused, each at its field; with those put right it trains", () => {
+  const agent = { sampling: { temperature: 0.7 } };
+  const refused = paths(refusedSettings(backends.tinker, config({ agent })));
   expect(refused).toEqual([
-    "backend.name",
+    "backend.dialect",
+    "backend.lora",
     "backend.endpoint",
+    "checkpoints.every",
     "algorithm.dualClip",
     "algorithm.gradClipNorm",
     "agent.sampling.temperature",
   ]);
+  const right: Partial<RunConfigInput> = {
+    backend: { name: "tinker", dialect: "skyrl", lora: { rank: 8 }, endpoint: "http://skyrl" },
+    algorithm: { dualClip: null, gradClipNorm: 0 },
+    checkpoints: { every: 1 },
+  };
+  expect(refusedSettings(backends.tinker, config(right))).toEqual([]);
+  const wrong = (change: Partial<RunConfigInput>) =>
+    paths(refusedSettings(backends.tinker, config({ ...right, ...change })));
+  expect(wrong({ checkpoints: { every: 1, keep: 1 } })).toEqual(["checkpoints.keep"]);
+  expect(wrong({ model: { warmStart: {} } })).toEqual(["model.warmStart"]);
+  expect(wrong({ model: { startFrom: { run: "other" } } })).toEqual(["model.startFrom"]);
+  expect(wrong({ dispatcher: { name: "async" } })).toEqual(["dispatcher.name"]);
+  expect(wrong({ algorithm: { ...right.algorithm, weightDecay: 0.1 } })).toEqual(["algorithm.weightDecay"]);
+  const hosted = { ...right.backend, dialect: "hosted" } as const;
+  expect(wrong({ backend: hosted, dispatcher: { name: "async" } })).toEqual([]);
+  expect(wrong({ algorithm: { ...right.algorithm, kl: { coefficient: 0.1 }, entropyCoefficient: 0.1 } })).toEqual([
+    "algorithm.kl.coefficient",
+    "algorithm.entropyCoefficient",
+  ]);
+});
+
+test("which server it is and whether an adapter is trained are settings of backends that have the choice", () => {
+  const backend = { dialect: "hosted", lora: {} } as const;
+  expect(paths(refusedSettings(backends["gpu-worker"], config({ backend })))).toEqual(["backend.dialect"]);
+  const full = config({ backend: { lora: {} }, model: { warmStart: {} } });
+  expect(paths(refusedSettings(backends["gpu-worker"], full))).toEqual(["model.warmStart"]);
+  const chat = config({
+    kind: "evaluate",
+    backend: { ...backend, endpoint: "http://chat" },
+    agent: { dialect: "openai" },
+  });
+  expect(paths(refusedSettings(backends["openai-chat"], chat))).toEqual(["backend.dialect", "backend.lora"]);
 });
 
 test("a server that hides its tokens refuses to train, whoever asks, and says why", () => {
@@ -88,4 +142,21 @@ test("every limit names a field that a run config has", () => {
     }
   }
   expect(findBackend("constructor")).toBeUndefined();
+});
+
+test("a trainer that is launched drives its run and is named by the operator's list; anything else is refused at its field", () => {
+  const right: Partial<RunConfigInput> = { stepSource: "driven", backend: { name: "verl", server: "cluster" } };
+  for (const backend of [backends.verl, backends["skyrl-train"]]) {
+    expect(refusedSettings(backend, config(right))).toEqual([]);
+    const wrong = (change: Partial<RunConfigInput>) => paths(refusedSettings(backend, config({ ...right, ...change })));
+    expect(wrong({ stepSource: "planned" })).toEqual(["stepSource"]);
+    expect(wrong({ kind: "evaluate" })).toEqual(["kind"]);
+    expect(wrong({ backend: { name: "verl" } })).toEqual(["backend.server"]);
+    expect(wrong({ backend: { name: "verl", endpoint: "http://10.0.0.7" } })).toEqual([
+      "backend.server",
+      "backend.endpoint",
+    ]);
+    expect(wrong({ backend: { name: "verl", server: "cluster", lora: {} } })).toEqual(["backend.lora"]);
+    expect(wrong({ model: { warmStart: {} } })).toEqual(["model.warmStart"]);
+  }
 });

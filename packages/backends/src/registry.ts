@@ -1,11 +1,23 @@
 /** Every backend by its name. Adding one: its folder, what it can't honour, and an entry here. */
+import type { launchedBackends } from "@rolldeck/contracts/trainer-jobs";
 import type { Backend } from "./capabilities.ts";
-import { chatLimits, gpuWorkerLimits, tinkerLimits, tokenWireLimits } from "./setting-limits.ts";
+import { chatLimits, gpuWorkerLimits, launchedLimits, tinkerLimits, tokenWireLimits } from "./setting-limits.ts";
 import { dialects } from "./tinker/dialects.ts";
+
+/** Both launch a trainer that drives the run, and sample its engines over the same wire. */
+const launched = (description: string): Backend => ({
+  description,
+  wire: { kind: "sampling", endpoint: "openai-completions", launched: true },
+  losses: [],
+  limits: launchedLimits,
+  load: true,
+  overlap: false,
+});
 
 export const backends = {
   "gpu-worker": {
-    description: "Rolldeck's own model server: full fine-tunes of small models, on CPU or one GPU.",
+    description:
+      "Rolldeck's own model server: all weights or an adapter of small models, on CPU or one GPU; bfloat16 where the GPU has it, else float32. Its engine vllm: experimental, never run.",
     wire: { kind: "tinker", dialect: "rolldeck" },
     losses: dialects.rolldeck.losses.filter((loss) => loss !== "cross_entropy"),
     limits: gpuWorkerLimits,
@@ -13,8 +25,9 @@ export const backends = {
     overlap: false,
   },
   tinker: {
-    description: "A server that speaks the Tinker protocol: SkyRL's, or the hosted service.",
-    wire: { kind: "tinker", dialect: "hosted" },
+    description:
+      "A server that speaks the Tinker protocol, SkyRL's (JAX) or the hosted service: adapters only, recovered from a checkpoint of every step. The hosted service: experimental, never run.",
+    wire: { kind: "tinker", dialect: "by-config" },
     losses: dialects.skyrl.losses.filter((loss) => loss !== "cross_entropy"),
     limits: tinkerLimits,
     load: false,
@@ -45,7 +58,13 @@ export const backends = {
     load: false,
     overlap: true,
   },
-} satisfies Record<string, Backend>;
+  "skyrl-train": launched(
+    "SkyRL-train as a job on a Ray cluster of the operator's: it drives the run and brings its engines. Experimental: never run on GPUs.",
+  ),
+  verl: launched(
+    "VeRL as a job on a Ray cluster of the operator's: it drives the run and brings its engines. Experimental: never run on GPUs.",
+  ),
+} satisfies Record<string, Backend> & Record<(typeof launchedBackends)[number], Backend>;
 export type BackendName = keyof typeof backends;
 export const backendNames = Object.keys(backends);
 

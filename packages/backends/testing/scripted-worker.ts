@@ -21,15 +21,21 @@ export interface ScriptedWorkerOptions {
   readonly delayMs?: number;
   /** Futures say `try_again` for this long. Default 0. */
   readonly futureMs?: number;
+  /** What saving a checkpoint takes beside, milliseconds. Default 0. */
+  readonly saveMs?: number;
   /** From an update's first training request to its optimizer step's result, milliseconds, asked at the step. Default: no time. */
   readonly updateMs?: () => number;
   /** Hears when such an update begins and when its time is over. */
   readonly onUpdate?: (underWay: boolean) => void;
+  /** Speaks the protocol as SkyRL's server does, without extensions, journal, fences and boot id. Default false. */
+  readonly foreign?: boolean;
   /** How long a training request waits for the one before it. Default 5000. */
   readonly gapMs?: number;
   /** What its engine bears under so many samples in flight. Default: it works on all of them, and its cache stays empty. */
   readonly load?: (samples: number) => WorkerLoad;
   readonly apiKey?: string;
+  /** Address that it listens on. Default 127.0.0.1. */
+  readonly host?: string;
   readonly port?: number;
 }
 export interface ScriptedStats {
@@ -41,6 +47,8 @@ export interface ScriptedStats {
   readonly waiting: number;
   readonly mostWaiting: number;
   readonly heartbeats: number;
+  /** Foreign: samples of a session whose model has gone on; on SkyRL's server they would have put older weights into it. */
+  readonly outdated: number;
 }
 export interface ScriptedWorker {
   readonly url: string;
@@ -49,6 +57,8 @@ export interface ScriptedWorker {
   readonly stats: ScriptedStats;
   /** Models that live now, with the digest that stands for their weights. */
   models(): { readonly modelId: string; readonly step: number; readonly digest: string; readonly lastSeqId: number }[];
+  /** Paths of the checkpoints on its disk, in the order they were saved. */
+  checkpoints(): string[];
   fail(failure: Failure): void;
   /** As after kill −9 and a start: connections cut, models and sessions gone, checkpoints there, another boot id. */
   restart(options?: { readonly downMs?: number }): Promise<void>;
@@ -66,7 +76,8 @@ export async function startScriptedWorker(options: ScriptedWorkerOptions = {}): 
   const apiKey = options.apiKey ?? "tml-scripted";
   const failures = new Failures();
   const state = newState(options);
-  let server = await listen(handler(state, failures, apiKey), options.port ?? 0);
+  const host = options.host ?? "127.0.0.1";
+  let server = await listen(handler(state, failures, apiKey), host, options.port ?? 0);
   const port = (server.address() as AddressInfo).port;
   const stop = (): Promise<void> =>
     new Promise((resolve) => {
@@ -74,7 +85,7 @@ export async function startScriptedWorker(options: ScriptedWorkerOptions = {}): 
       server.closeAllConnections();
     });
   const start = async (): Promise<void> => {
-    server = await listen(handler(state, failures, apiKey), port);
+    server = await listen(handler(state, failures, apiKey), host, port);
   };
   return {
     url: `http://127.0.0.1:${port}`,
@@ -90,11 +101,12 @@ export async function startScriptedWorker(options: ScriptedWorkerOptions = {}): 
         digest,
         lastSeqId,
       })),
+    checkpoints: () => [...state.store.checkpoints.keys()],
     fail: (failure) => failures.order(failure),
     restart: async ({ downMs = 0 } = {}) => {
       await stop();
       state.store.restart();
-      state.sessions.clear();
+      if (options.foreign !== true) state.sessions.clear();
       state.futureReadyAt.clear();
       state.bootId = randomUUID();
       await new Promise((resolve) => setTimeout(resolve, downMs));
@@ -108,11 +120,15 @@ export async function startScriptedWorker(options: ScriptedWorkerOptions = {}): 
   };
 }
 
-function listen(handle: (request: IncomingMessage, response: ServerResponse) => void, port: number): Promise<Server> {
+function listen(
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+  host: string,
+  port: number,
+): Promise<Server> {
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveTimeout: 60_000 }, handle);
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, "127.0.0.1", 2048, () => resolve(server));
+    server.listen(port, host, 2048, () => resolve(server));
   });
 }
 
@@ -129,8 +145,10 @@ function handler(state: ScriptedState, failures: Failures, apiKey: string) {
       if (failure) request.socket.destroy();
       else if (answer !== streaming) send(response, 200, answer);
     } catch (error) {
-      if (error instanceof Refusal) send(response, error.status, error.body);
-      else send(response, 500, { detail: String(error), code: "internal", field: null });
+      // Other servers have no codes of ours.
+      if (error instanceof Refusal) {
+        send(response, error.status, state.store.foreign ? { detail: error.message } : error.body);
+      } else send(response, 500, { detail: String(error), code: "internal", field: null });
     }
   };
 }

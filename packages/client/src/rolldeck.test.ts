@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:http";
+import type { BatchRow } from "@rolldeck/contracts/batch-row";
 import { EventBody } from "@rolldeck/contracts/events";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { afterEach, describe, expect, it } from "vitest";
@@ -20,7 +21,9 @@ interface Seen {
   readonly headers: Record<string, unknown>;
   readonly body: string;
 }
-type Answer = { readonly status?: number; readonly body: unknown } | "reset";
+type Answer =
+  | { readonly status?: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | "reset";
 
 async function serve(
   answer: (seen: Seen, count: number) => Answer,
@@ -33,7 +36,7 @@ async function serve(
     seen.push(one);
     const given = answer(one, seen.length);
     if (given === "reset") return void request.socket.destroy();
-    response.writeHead(given.status ?? 200, { "content-type": "application/json" });
+    response.writeHead(given.status ?? 200, { "content-type": "application/json", ...given.headers });
     response.end(typeof given.body === "string" ? given.body : JSON.stringify(given.body));
   });
   servers.push(server);
@@ -94,6 +97,52 @@ describe("requests", () => {
   it("refuse an answer that is not what the contract says", async () => {
     const { rolldeck } = await serve(() => ({ body: { items: "many" } }));
     await expect(rolldeck.listRuns()).rejects.toThrow(/items/);
+  });
+});
+
+describe("a step's batch", () => {
+  const row: BatchRow = {
+    ...{ runId: "run00001", step: 2, row: 0, groupId: "g", task: "key-chain", instanceId: "train-7", sample: 0 },
+    ...{ rolloutId: "r", attempt: 1, ending: "answer", reward: null, advantage: 0, scale: 1, sent: false },
+    ...{ learnerVersion: 1, tokens: [7], mask: [{ count: 1, reason: "stale" }], samplerLogprobs: [null] },
+    ...{ trainerLogprobs: null, refLogprobs: null, tokenWeights: null, policyVersions: [null] },
+  };
+  const paged = ({ url }: Seen): Answer => {
+    const after = Number(new URL(url, "http://x").searchParams.get("after"));
+    const link = `</api/v1/runs/run00001/steps/2/batch?format=jsonl&after=${after + 1}&limit=1>; rel="next"`;
+    const headers = { "x-rolldeck-rows": "1", ...(after < 1 ? { link } : {}) };
+    return { body: `${JSON.stringify({ ...row, row: after + 1 })}\n`, headers };
+  };
+
+  it("is read to its end, row by row", async () => {
+    const { rolldeck, seen } = await serve(paged);
+    const rows: number[] = [];
+    for await (const one of rolldeck.readStepBatch("run00001", 2)) rows.push(one.row);
+    expect(rows).toEqual([0, 1, 2]);
+    expect(seen.map(({ url }) => url)).toEqual(
+      [-1, 0, 1].map((after) => `/api/v1/runs/run00001/steps/2/batch?format=jsonl&after=${after}`),
+    );
+  });
+
+  it("is repeated where the server did not answer, and given as it came", async () => {
+    const bytes = "PAR1\u0000PAR1";
+    const { rolldeck, seen } = await serve((_, count) =>
+      count === 1 ? "reset" : { body: bytes, headers: { "x-rolldeck-rows": "4" } },
+    );
+    const files = [];
+    for await (const file of rolldeck.fetchStepBatch("run00001", 2, { format: "parquet" })) files.push(file);
+    expect(files).toEqual([{ bytes: new TextEncoder().encode(bytes), rows: 4 }]);
+    expect(seen[1]?.url).toContain("format=parquet");
+  });
+
+  it("has the server's word where it is refused", async () => {
+    const { rolldeck } = await serve(() => ({ status: 409, body: { ...problem, status: 409, detail: "gathering" } }));
+    await expect(rolldeck.readStepBatch("run00001", 2).next()).rejects.toThrow("gathering");
+  });
+
+  it("refuses a row that breaks its promises", async () => {
+    const { rolldeck } = await serve(() => ({ body: `${JSON.stringify({ ...row, tokens: [7, 8] })}\n` }));
+    await expect(rolldeck.readStepBatch("run00001", 2).next()).rejects.toThrow(/covers 1 of 2 tokens/);
   });
 });
 

@@ -6,6 +6,16 @@
  *   for await (const event of rolldeck.watch(runId)) console.log(event.seq, event.body.type);
  */
 import { ArtifactList, type ListArtifacts } from "@rolldeck/contracts/api/artifacts";
+import type { BatchFormat } from "@rolldeck/contracts/api/batches";
+import { CheckpointInfo, type ExportFormat, RunCheckpoints, RunRestored } from "@rolldeck/contracts/api/checkpoints";
+import {
+  ComparisonDetail,
+  ComparisonPage,
+  type LaunchComparison,
+  LaunchedComparison,
+  type ListComparisons,
+} from "@rolldeck/contracts/api/comparisons";
+import { Discards } from "@rolldeck/contracts/api/discards";
 import {
   type ChangeDispatcher,
   DispatcherReply,
@@ -17,6 +27,7 @@ import {
 } from "@rolldeck/contracts/api/dispatch";
 import { Durations, type ReadDurations } from "@rolldeck/contracts/api/durations";
 import { EvaluationReport, type ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
+import { type DrainFleetHost, Fleet, FleetLog } from "@rolldeck/contracts/api/fleet";
 import {
   BatchPage,
   BatchReply,
@@ -56,6 +67,7 @@ import {
   SandboxInfo,
 } from "@rolldeck/contracts/api/sandboxes";
 import { Pools, type ReadSchedule, Schedule, WaitingNow } from "@rolldeck/contracts/api/schedule";
+import { Servings, StartedServing } from "@rolldeck/contracts/api/servings";
 import { SimulationInfo, type StartSimulation } from "@rolldeck/contracts/api/simulations";
 import {
   Catalogue,
@@ -66,10 +78,14 @@ import {
   SystemState,
   TokenInfo,
 } from "@rolldeck/contracts/api/system";
+import { BatchRow } from "@rolldeck/contracts/batch-row";
 import type { RunEvent } from "@rolldeck/contracts/events";
+import type { FleetHostSpec } from "@rolldeck/contracts/fleet";
 import { endedRunStatuses } from "@rolldeck/contracts/lifecycle";
+import { LaunchedTrainer } from "@rolldeck/contracts/trainer-jobs";
 import { z } from "zod";
-import { type Call, type RequestOptions, request } from "./request.ts";
+import { type BatchFile, fetchBatch } from "./fetch-batch.ts";
+import { type Call, type RequestOptions, request, requestStream } from "./request.ts";
 import { type WatchOptions, watchEvents } from "./watch-run.ts";
 
 type In<T extends z.ZodType> = z.input<T>;
@@ -142,8 +158,74 @@ export class Rolldeck {
   compareRuns(query: In<typeof CompareRuns>, options: ReadOptions = {}) {
     return this.#get("/compare", Comparison, query, options);
   }
+  /** One config as several runs, one for each variant: all of them, or none. */
+  launchComparison(comparison: In<typeof LaunchComparison>, options: WriteOptions = {}) {
+    return this.#post("/comparisons", LaunchedComparison, comparison, options);
+  }
+  listComparisons(query: In<typeof ListComparisons> = {}, options: ReadOptions = {}) {
+    return this.#get("/comparisons", ComparisonPage, query, options);
+  }
+  getComparison(comparisonId: string, options: ReadOptions = {}) {
+    return this.#get(`/comparisons/${id(comparisonId)}`, ComparisonDetail, {}, options);
+  }
   readEvaluation({ runId, ...query }: In<typeof ReadEvaluation>, options: ReadOptions = {}) {
     return this.#get(`/runs/${id(runId)}/evaluation`, EvaluationReport, query, options);
+  }
+  /** What a step's update trained, as files: JSON Lines in pages, or one Parquet file. */
+  fetchStepBatch(
+    runId: string,
+    step: number,
+    options: ReadOptions & { readonly format?: BatchFormat } = {},
+  ): AsyncGenerator<BatchFile, void, void> {
+    return fetchBatch(this.#options, `/runs/${id(runId)}/steps/${step}/batch`, options);
+  }
+  /** The same, row by row. */
+  async *readStepBatch(runId: string, step: number, options: ReadOptions = {}): AsyncGenerator<BatchRow, void, void> {
+    for await (const { bytes } of this.fetchStepBatch(runId, step, options))
+      for (const line of new TextDecoder().decode(bytes).split("\n"))
+        if (line !== "") yield BatchRow.parse(JSON.parse(line));
+  }
+
+  /** A run's checkpoints, why each is kept, and the runs around it. */
+  readCheckpoints(runId: string, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/checkpoints`, RunCheckpoints, {}, options);
+  }
+  /** A pinned one stays whatever the run keeps. */
+  pinCheckpoint(checkpointId: string, pinned: boolean, options: WriteOptions = {}) {
+    return this.#post(`/checkpoints/${id(checkpointId)}/pin`, CheckpointInfo, { pinned }, options);
+  }
+  /** Sets a training run that is over back to one of its checkpoints. */
+  restoreRun(runId: string, version: number, options: WriteOptions = {}) {
+    return this.#post(`/runs/${id(runId)}/restore`, RunRestored, { version }, options);
+  }
+  /**
+   * A tar of a Hugging Face folder, or with `peft` of the adapter alone; `length` = its size, and whoever got fewer bytes has no
+   * whole one.
+   */
+  async exportCheckpoint(
+    checkpointId: string,
+    { format, ...options }: ReadOptions & { readonly format?: ExportFormat } = {},
+  ) {
+    const path = `/checkpoints/${id(checkpointId)}/export`;
+    const { headers, bytes } = await requestStream(this.#options, {
+      method: "GET",
+      path,
+      query: { format },
+      ...options,
+    });
+    return { length: Number(headers.get("content-length")), bytes };
+  }
+
+  /** The key in the answer is shown once. */
+  serveCheckpoint(checkpointId: string, options: ReadOptions = {}) {
+    return this.#post(`/checkpoints/${id(checkpointId)}/serve`, StartedServing, {}, options);
+  }
+  listServings(options: ReadOptions = {}) {
+    return this.#get("/servings", Servings, {}, options);
+  }
+  /** For good. @returns those that go on */
+  stopServing(servingId: string, options: WriteOptions = {}) {
+    return this.#post(`/servings/${id(servingId)}/stop`, Servings, {}, options);
   }
 
   getRollout(rolloutId: string, options: ReadOptions & { attempt?: number } = {}) {
@@ -184,6 +266,10 @@ export class Rolldeck {
   readWaiting(runId: string, options: ReadOptions = {}) {
     return this.#get(`/runs/${id(runId)}/waiting`, WaitingNow, {}, options);
   }
+  /** What was left out of training, by task, length and why. */
+  readDiscards(runId: string, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/discards`, Discards, {}, options);
+  }
   listPools(options: ReadOptions = {}) {
     return this.#get("/pools", Pools, {}, options);
   }
@@ -209,6 +295,10 @@ export class Rolldeck {
   heartbeat({ runId, ...body }: In<typeof TrainerHeartbeat>, options: WriteOptions = {}) {
     return this.#post(`/runs/${id(runId)}/heartbeat`, RunStatusReply, body, options);
   }
+  /** Of a run whose trainer was launched with it, newest attempt first. */
+  readLaunchedTrainer(runId: string, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/trainer`, LaunchedTrainer, {}, options);
+  }
 
   listQuotas(options: ReadOptions = {}) {
     return this.#get("/quotas", Quotas, {}, options);
@@ -220,6 +310,27 @@ export class Rolldeck {
   /** Owner only. */
   setPool({ resource, ...change }: In<typeof SetPool>, options: WriteOptions = {}) {
     return this.#post(`/pools/${id(resource)}`, Quotas, change, options);
+  }
+
+  /** Hosts with their GPUs, and the GPU workers of runs. */
+  getFleet(options: ReadOptions = {}) {
+    return this.#get("/fleet", Fleet, {}, options);
+  }
+  /** Owner only. */
+  addFleetHost(host: In<typeof FleetHostSpec>, options: WriteOptions = {}) {
+    return this.#post("/fleet/hosts", Fleet, host, options);
+  }
+  /** Owner only; `draining: false` lets it take workers again. */
+  drainFleetHost({ name, ...body }: In<typeof DrainFleetHost>, options: WriteOptions = {}) {
+    return this.#post(`/fleet/hosts/${id(name)}/drain`, Fleet, body, options);
+  }
+  /** Owner only. */
+  removeFleetHost(name: string, options: ReadOptions = {}) {
+    return this.#send({ method: "DELETE", path: `/fleet/hosts/${id(name)}`, reply: Fleet, ...options });
+  }
+  readFleetLog(workerId: string, options: ReadOptions & { readonly lines?: number } = {}) {
+    const { lines, ...rest } = options;
+    return this.#get(`/fleet/workers/${id(workerId)}/log`, FleetLog, { lines }, rest);
   }
 
   getCatalogue(options: ReadOptions = {}) {

@@ -26,6 +26,8 @@ export interface HttpAnswer {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly contentType: string;
+  /** Its first value. @param name in lower case */
+  readonly header: (name: string) => string | undefined;
   /** To be read whole or destroyed. */
   readonly body: Readable & { text(): Promise<string>; bytes(): Promise<Uint8Array> };
 }
@@ -75,7 +77,8 @@ export class KeptAliveServer {
       headersTimeout: request.headersWithinMs ?? 0,
     });
     const contentType = first(headers["content-type"]) ?? "";
-    return { status: statusCode, retryAfter: first(headers["retry-after"]), contentType, body: answer };
+    const header = (name: string): string | undefined => first(headers[name]);
+    return { status: statusCode, retryAfter: header("retry-after"), contentType, header, body: answer };
   }
 
   /** Closes every connection; what is under way ends with an error. */

@@ -1,7 +1,6 @@
 /** A language model that answers a verifier's questions, behind one of the operator's chat endpoints. */
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Judge } from "@rolldeck/contracts/ports/task";
-import type { ChatMessage } from "@rolldeck/contracts/ports/tokenizer";
 import { z } from "zod";
 import type { Wait } from "../resilient/resilient-calls.ts";
 import { ChatCalls } from "./chat-calls.ts";
@@ -31,7 +30,7 @@ export function createJudge({ endpoint, maxTokens = 1024, onWait }: JudgeOptions
   const chat = new ChatCalls({ endpoint, calls: endpointCalls(endpoint, targets), secrets: endpointSecrets(endpoint) });
   // Each question may go to another address and key: judges have no prefix to keep warm, and limits by key.
   let asked = 0;
-  const ask = async (messages: readonly ChatMessage[], signal: AbortSignal): Promise<string> => {
+  const ask: Judge["ask"] = async (messages, signal, onTokens) => {
     const body = {
       model,
       messages: chatMessages(messages, endpoint),
@@ -48,7 +47,8 @@ export function createJudge({ endpoint, maxTokens = 1024, onWait }: JudgeOptions
       onWait,
     };
     try {
-      const { text } = await chat.complete(call);
+      const { text, promptTokens, completionTokens } = await chat.complete(call);
+      onTokens?.((promptTokens ?? 0) + (completionTokens ?? 0));
       if (text.trim() !== "") return text;
     } catch (cause) {
       if (signal.aborted || !(cause instanceof BoundaryError)) throw cause;

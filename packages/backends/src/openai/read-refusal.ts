@@ -5,7 +5,9 @@
  * Invariant: what is repeated is 408, 409, 429 and 5xx only. Codes are this wire's own where the worker would otherwise wait
  * for a model of ours to come back: a hosted server's 404 is a mistake in a config, not a restart.
  */
+
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { jsonOrUndefined } from "@rolldeck/contracts/json-or-undefined";
 import { z } from "zod";
 import type { Retry } from "../resilient/retry-policy.ts";
 import { saysContextFull } from "../says-context-full.ts";
@@ -90,7 +92,7 @@ const isContextFull = ({ message, code, type }: Said): boolean =>
   contextCodes.has(code) || contextCodes.has(type) || saysContextFull(message);
 
 function saidIn(text: string): Said {
-  const parsed = Envelope.safeParse(parseJson(text));
+  const parsed = Envelope.safeParse(jsonOrUndefined(text));
   const error = parsed.success ? parsed.data.error : { message: /^\s*\{\s*\}\s*$/.test(text) ? "" : text };
   const { message, type, code } = { type: null, code: null, ...error };
   const number = typeof code === "number" ? code : Number(code ?? Number.NaN);
@@ -103,11 +105,3 @@ function saidIn(text: string): Said {
 }
 
 const textOf = (detail: unknown): string => (typeof detail === "string" ? detail : JSON.stringify(detail ?? ""));
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

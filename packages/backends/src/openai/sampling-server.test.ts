@@ -1,7 +1,7 @@
 /** The wires of servers that only sample, over real HTTP: faults 9 (b), 11, 31 and 63, and what is sent. */
 import { inspect } from "node:util";
 import { fixedPrompt } from "@rolldeck/contracts/ports/sampler";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { closeAll, connect, failure, fine, serve } from "../../testing/connected-sampler.ts";
 
 afterEach(closeAll);
@@ -38,8 +38,9 @@ describe("the request", () => {
   });
 
   test("chat: messages and tools, no tokens; only what the operator listed is sent", async () => {
-    process.env.OPENAI_CUSTOM_HEADERS = "x-ambient: leaked";
-    process.env.OPENAI_ORG_ID = "ambient";
+    vi.stubEnv("OPENAI_CUSTOM_HEADERS", "x-ambient: leaked");
+    vi.stubEnv("OPENAI_ORG_ID", "ambient");
+    onTestFinished(() => void vi.unstubAllEnvs());
     const server = await serve(() => ({ content: "ok" }), { keys: ["sk-listed"] });
     const prompt = fixedPrompt([1], [{ role: "user", content: "hi" }]);
     const tools = [{ name: "look", description: "looks", parameters: { type: "object" } }];
@@ -48,8 +49,6 @@ describe("the request", () => {
       maxTokensField: "max_completion_tokens",
     });
     await sample({ prompt, tools });
-    delete process.env.OPENAI_CUSTOM_HEADERS;
-    delete process.env.OPENAI_ORG_ID;
     const [asked] = server.asks;
     expect(asked?.body).toMatchObject({
       model: "model-a",

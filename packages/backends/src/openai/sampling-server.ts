@@ -65,6 +65,7 @@ export function connectSamplingServer(options: SamplingServerOptions): StepBacke
     return info;
   };
   return {
+    recovery: "by-step",
     info: (signal) =>
       seen !== null && performance.now() - seen.atMs < seenMs ? Promise.resolve(seen.info) : lookNow(signal),
     ...(metrics === null ? {} : { load: (signal) => metrics.read(signal) }),

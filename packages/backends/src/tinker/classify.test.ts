@@ -45,6 +45,16 @@ describe("what an answer means", () => {
     expect(result.error.message).toContain("why");
   });
 
+  test.each([
+    ["Model model_1a2b not loaded", "unknown_model"],
+    ["Model model_1a2b not loaded (likely stale request from previous server)", "unknown_model"],
+    ["Training checkpoint not found in /ck/model_1a2b/one.tar.gz", "not_found"],
+    ["LoRA rank 64 must be between 1 and 32", "bad_input"],
+  ])("SkyRL has words only: %s", (detail, code) => {
+    const result = answer(400, { detail });
+    expect(result.is === "failed" && result.error).toMatchObject({ code });
+  });
+
   test("our worker's codes count more than the status, and its field is named", () => {
     const result = answer(409, { detail: "at step 3", code: "step_mismatch", field: "expect_step" });
     expect(result.is === "failed" && result.error).toMatchObject({ code: "step_mismatch" });

@@ -1,5 +1,7 @@
 /** What an HTTP answer of a Tinker server means for whoever asked. Pure: the one place that reads statuses. */
+
 import { BoundaryError, FencedError } from "@rolldeck/contracts/errors";
+import { jsonOrUndefined } from "@rolldeck/contracts/json-or-undefined";
 import { FutureFailure, TryAgain, WorkerError } from "@rolldeck/contracts/wire/tinker";
 import { parseRetryAfter } from "../resilient/retry-after.ts";
 import { saysContextFull } from "../says-context-full.ts";
@@ -25,7 +27,7 @@ export function classify(answer: HttpAnswer, what: string, nowMs: number): Answe
   const { status, text } = answer;
   if (status === 408) return { is: "pending" };
   if (status === 410) return { is: "lost" };
-  const json = parseJson(text);
+  const json = jsonOrUndefined(text);
   if (status >= 200 && status < 300) return classifyBody(json, text, what);
   const error = typedError(status, json, what);
   // Out of memory comes again with the same request; anything else behind a 5xx may be over in a moment.
@@ -81,21 +83,21 @@ function withCode(
   if (ours.success && ours.data.code === "fenced") return new FencedError(`the model (${what})`);
   const refused = ours.success ? ours.data.code : fallback;
   const named = ours.success ? (ours.data.field ?? "") : "";
-  const code = refused === "bad_input" && saysContextFull(`${named} ${detail}`.trim()) ? "context_full" : refused;
+  const code = refused === "bad_input" ? meantBy(`${named} ${detail}`.trim()) : refused;
   const field = named === "" ? "" : ` (${named})`;
   return new BoundaryError("model-server", code, `${what}: ${detail.slice(0, 500)}${field}`, { retryable });
+}
+
+/** What servers say in words only. */
+function meantBy(detail: string): string {
+  if (saysContextFull(detail)) return "context_full";
+  // SkyRL of a file that is no longer there, and of a model that it had before it restarted.
+  if (/^Training checkpoint not found\b/.test(detail)) return "not_found";
+  return /^Model \S+ not loaded\b/.test(detail) ? "unknown_model" : "bad_input";
 }
 
 /** `detail` is a text in our worker's answers and may be a list of issues in others'. */
 function detailOf(json: unknown): string | undefined {
   if (typeof json !== "object" || json === null || !("detail" in json)) return undefined;
   return typeof json.detail === "string" ? json.detail : JSON.stringify(json.detail);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

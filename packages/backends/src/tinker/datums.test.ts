@@ -18,6 +18,15 @@ const ppo = { name: "ppo", config: { clip_low_threshold: 0.8, clip_high_threshol
 const Input = z.object({ data: z.array(Datum), loss_fn: z.string(), loss_fn_config: z.record(z.string(), z.number()) });
 const parse = (text: string) => Input.parse(JSON.parse(text));
 
+/** As SkyRL's JAX backend adds up an update: Σ over rows of (Σ tokens ÷ Σ weights) ÷ rows. */
+const reducedBy = (rows: readonly Datum[]): number => {
+  const sum = (values: readonly number[] = []) => values.reduce((a, b) => a + b, 0);
+  const means = rows.map(
+    ({ loss_fn_inputs: { advantages, weights } }) => sum(advantages?.data) / sum(weights?.data) / rows.length,
+  );
+  return sum(means);
+};
+
 describe("a training row on the wire", () => {
   test("is shifted already: inputs, and every tensor aligned to the targets", () => {
     const [row] = parse(lossInput([datum], ppo, dialects.rolldeck)).data;
@@ -35,6 +44,18 @@ describe("a training row on the wire", () => {
     expect(Object.keys(row?.loss_fn_inputs ?? {})).toEqual(["target_tokens", "logprobs", "advantages"]);
   });
 
+  test("with other terms in the loss the weights carry the denominator, for all of them", () => {
+    const own = { ...datum, scale: 0.25, refLogprobs: [0, 0, -0.3, -0.4] };
+    const kl = { name: "ppo", config: { ...ppo.config, kl_coef: 0.1 } };
+    const [row] = parse(lossInput([own], kl, dialects.rolldeck)).data;
+    expect(row?.loss_fn_inputs.weights?.data).toEqual([0, 0, 0.25, 0.25]);
+    expect(row?.loss_fn_inputs.advantages?.data).toEqual([0, 0, 2, 2]);
+    expect(row?.loss_fn_inputs.ref_logprobs?.data).toEqual([0, 0, -0.3, -0.4]);
+    const [plain] = parse(lossInput([own], ppo, dialects.rolldeck)).data;
+    expect(plain?.loss_fn_inputs.weights?.data).toEqual([0, 0, 1, 1]);
+    expect(plain?.loss_fn_inputs.ref_logprobs).toBeUndefined();
+  });
+
   test("supervised rows carry targets and weights alone", () => {
     const [row] = parse(lossInput([datum], { name: "cross_entropy", config: {} }, dialects.rolldeck)).data;
     expect(Object.keys(row?.loss_fn_inputs ?? {})).toEqual(["target_tokens", "weights"]);
@@ -43,12 +64,14 @@ describe("a training row on the wire", () => {
   test("means of means are undone: what the server divides by is multiplied in", () => {
     const other: TrainingDatum = { ...datum, weights: [0, 1, 1, 1], advantages: [0, 1, 1, 1] };
     const rows = parse(lossInput([datum, other], ppo, dialects.skyrl)).data;
-    // The server: Σ over rows of (Σ tokens ÷ Σ weights) ÷ rows.
-    const reduced = rows.reduce((total, { loss_fn_inputs: { advantages, weights } }) => {
-      const sum = (values: number[] = []) => values.reduce((a, b) => a + b, 0);
-      return total + sum(advantages?.data) / sum(weights?.data) / rows.length;
-    }, 0);
-    expect(reduced).toBeCloseTo(0.5 * 2 + 3, 12);
+    expect(reducedBy(rows)).toBeCloseTo(0.5 * 2 + 3, 12);
+  });
+
+  test("in several requests of one update too, which the server divides by the data of all of them", () => {
+    const loss = { ...ppo, datums: 3 };
+    const requests = [[datum], [datum, datum]].map((data) => lossInput(data, loss, dialects.skyrl));
+    expect(requests.every((text) => !text.includes("datums"))).toBe(true);
+    expect(reducedBy(requests.flatMap((text) => parse(text).data))).toBeCloseTo(3 * 0.5 * 2, 12);
   });
 });
 

@@ -8,31 +8,37 @@ import type { TinkerDialect } from "./dialects.ts";
  * @throws InputError for rows whose arrays differ in length or hold NaN or infinity, and for a loss setting the server lacks
  */
 export function lossInput(data: readonly TrainingDatum[], loss: LossSpec, dialect: TinkerDialect): string {
-  const rows = data.map((datum, row) =>
-    datumJson(datum, loss.name, undoMeans(datum, data.length, dialect), dialect, row),
-  );
+  const datums = loss.datums ?? data.length;
+  const rows = data.map((datum, row) => datumJson(datum, loss, undoMeans(datum, datums, dialect), dialect, row));
   return `{"data":[${rows.join(",")}],"loss_fn":${JSON.stringify(loss.name)},"loss_fn_config":${lossConfig(loss, dialect)}}`;
 }
 
 /**
- * What a datum's numbers are multiplied by so that the server's reduction gives the plain sum: number of datums × Σ weights
- * where it takes means of means.
+ * What a datum's numbers are multiplied by so that the server's reduction gives the plain sum: number of the update's datums × Σ
+ * weights where it takes means of means.
  */
 function undoMeans(datum: TrainingDatum, datums: number, dialect: TinkerDialect): number {
   if (dialect.reduction === "sum") return 1;
   return datums * datum.weights.reduce((sum, weight) => sum + weight, 0);
 }
 
-function datumJson(datum: TrainingDatum, loss: string, factor: number, dialect: TinkerDialect, row: number): string {
+/** Terms beside the policy's: a token's weight then carries the denominator for all of them. */
+const beside: readonly string[] = ["kl_coef", "entropy_coef"];
+
+function datumJson(datum: TrainingDatum, loss: LossSpec, factor: number, dialect: TinkerDialect, row: number): string {
   check(datum, row);
   const tensors = [`"target_tokens":${tensor(datum.targets, "int64")}`];
-  if (loss === "cross_entropy") {
+  if (loss.name === "cross_entropy") {
     // Weights carry the factor: this loss has no advantages.
     tensors.push(`"weights":${tensor(scaled(datum.weights, factor), "float32")}`);
   } else {
+    const scale = beside.some((name) => (loss.config[name] ?? 0) !== 0) ? (datum.scale ?? 1) : 1;
     tensors.push(`"logprobs":${tensor(datum.logprobs, "float32")}`);
-    tensors.push(`"advantages":${tensor(scaled(datum.advantages, factor), "float32")}`);
-    if (dialect.sendsWeightsWithAdvantages) tensors.push(`"weights":${tensor(datum.weights, "float32")}`);
+    tensors.push(`"advantages":${tensor(scaled(datum.advantages, factor / (scale || 1)), "float32")}`);
+    if (dialect.sendsWeightsWithAdvantages)
+      tensors.push(`"weights":${tensor(scaled(datum.weights, scale), "float32")}`);
+    if (datum.refLogprobs && loss.config.kl_coef)
+      tensors.push(`"ref_logprobs":${tensor(datum.refLogprobs, "float32")}`);
   }
   return `{"model_input":${modelInput(datum.inputs)},"loss_fn_inputs":{${tensors.join(",")}}}`;
 }
@@ -49,8 +55,9 @@ const scaled = (values: readonly number[], factor: number): readonly number[] =>
 
 function check(datum: TrainingDatum, row: number): void {
   const length = datum.inputs.length;
-  for (const name of ["inputs", "targets", "logprobs", "advantages", "weights"] as const) {
-    const values = datum[name];
+  for (const name of ["inputs", "targets", "logprobs", "advantages", "weights", "refLogprobs"] as const) {
+    const values = datum[name] ?? [];
+    if (name === "refLogprobs" && datum.refLogprobs === undefined) continue;
     if (values.length !== length) {
       throw badDatum(`data[${row}].${name}`, `has ${values.length} entries, inputs have ${length}`);
     }

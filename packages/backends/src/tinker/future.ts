@@ -22,17 +22,20 @@ export interface FutureCall {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly outageMs: number;
+  /** The server would apply it twice if it came twice: sent once, whatever becomes of the answer. Polls are repeated all the same. */
+  readonly once?: boolean;
   readonly onWait?: ((wait: Wait) => void) | undefined;
 }
 
 /** @returns the result's JSON. @throws BoundaryError("model-server"), FencedError, or the signal's reason */
-export async function awaitFuture(http: TinkerHttp, call: FutureCall): Promise<unknown> {
-  for (let submits = 0; submits < maxSubmits; submits++) {
-    const submitted = parseReply(FutureReply, await http.json({ method: "POST", ...call }), call.path);
+export async function awaitFuture(http: TinkerHttp, { once = false, ...call }: FutureCall): Promise<unknown> {
+  const outageMs = once ? 0 : call.outageMs;
+  for (let submits = 0; submits < (once ? 1 : maxSubmits); submits++) {
+    const submitted = parseReply(FutureReply, await http.json({ method: "POST", ...call, outageMs }), call.path);
     const result = await poll(http, call, submitted.request_id);
     if (result !== lost) return result;
   }
-  throw new BoundaryError("model-server", "future_lost", `${call.path}: the server keeps losing the result`, {
+  throw new BoundaryError("model-server", "future_lost", `${call.path}: the server has lost the result`, {
     retryable: true,
   });
 }

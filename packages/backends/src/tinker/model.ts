@@ -32,14 +32,18 @@ export interface ModelOptions {
   readonly fence: Fence;
   readonly signal: AbortSignal | undefined;
   readonly outageMs: number;
+  /** What serves is stored, for samplers that are other servers; else this server samples it from memory. */
+  readonly storesForSamplers: boolean;
 }
 
 /** `bytes` is our worker's; other servers leave it out. */
 const SavedReply = z.object({ path: z.string(), bytes: z.number().nonnegative().nullish() });
+const StoredForSamplers = z.object({ path: z.string(), step: z.int() });
 const SamplerReply = z.object({ sampling_session_id: z.string(), weight_version: z.int().nullish() });
 
 export class TinkerModel implements TrainableModel {
   readonly modelId: string;
+  readonly deleteWeights?: (path: string) => Promise<void>;
   readonly #options: ModelOptions;
   /** Updates made through this object; stands in for the version where the server does not tell. */
   #steps = 0;
@@ -47,6 +51,7 @@ export class TinkerModel implements TrainableModel {
   constructor(options: ModelOptions) {
     this.modelId = options.modelId;
     this.#options = options;
+    if (options.dialect.deletesCheckpoints) this.deleteWeights = (path) => this.#delete(path);
   }
 
   async state(): Promise<ModelState> {
@@ -85,7 +90,11 @@ export class TinkerModel implements TrainableModel {
     const body = { adam_params: adamParams(adam), seq_id: options.seqId, ...expected };
     const reply = parseReply(OptimStepReply, await this.#future("optim_step", body), "optim_step");
     this.#steps++;
-    return { step: reply.step ?? options.expectStep + 1, metrics: reply.metrics ?? {} };
+    return {
+      step: reply.step ?? options.expectStep + 1,
+      metrics: plainNames(reply.metrics ?? {}),
+      machine: reply.machine ?? {},
+    };
   }
 
   async saveWeights(name: string, seqId: number): Promise<{ readonly path: string; readonly bytes: number | null }> {
@@ -97,12 +106,22 @@ export class TinkerModel implements TrainableModel {
   async saveWeightsForSampler(
     seqId: number,
   ): Promise<{ readonly samplingSessionId: string; readonly weightVersion: number }> {
+    if (this.#options.storesForSamplers) return this.#storeForSamplers(seqId);
     const json = await this.#future("save_weights_for_sampler", { seq_id: seqId, sampling_session_seq_id: seqId });
     const reply = parseReply(SamplerReply, json, "save_weights_for_sampler");
     return {
       samplingSessionId: reply.sampling_session_id,
       weightVersion: reply.weight_version ?? (await this.#versionNow()),
     };
+  }
+
+  /** Its path stands for the sampling session: whoever can read it can sample it. */
+  async #storeForSamplers(
+    seqId: number,
+  ): Promise<{ readonly samplingSessionId: string; readonly weightVersion: number }> {
+    const json = await this.#future("save_weights_for_sampler", { seq_id: seqId, path: `serve-${seqId}` });
+    const { path, step } = parseReply(StoredForSamplers, json, "save_weights_for_sampler");
+    return { samplingSessionId: path, weightVersion: step };
   }
 
   async zeroGrad(): Promise<void> {
@@ -123,7 +142,7 @@ export class TinkerModel implements TrainableModel {
     }
   }
 
-  async deleteWeights(path: string): Promise<void> {
+  async #delete(path: string): Promise<void> {
     const [modelId = "", ...checkpoint] = path
       .replace(/^tinker:\/\//, "")
       .split("/")
@@ -167,7 +186,8 @@ export class TinkerModel implements TrainableModel {
 
   #send(name: string, body: string): Promise<unknown> {
     const { http, signal, outageMs } = this.#options;
-    return awaitFuture(http, { path: `/api/v1/${name}`, body, headers: this.#headers(), signal, outageMs });
+    const once = !this.#options.dialect.deduplicates;
+    return awaitFuture(http, { path: `/api/v1/${name}`, body, headers: this.#headers(), signal, outageMs, once });
   }
 
   #headers(): Readonly<Record<string, string>> {
@@ -177,6 +197,10 @@ export class TinkerModel implements TrainableModel {
 
 export const fenceHeaders = (dialect: TinkerDialect, fence: Fence): Readonly<Record<string, string>> =>
   dialect.fenced ? { "x-rolldeck-run": fence.runId, "x-rolldeck-fence": String(fence.token) } : {};
+
+/** SkyRL puts its own domain before the names of its metrics. */
+const plainNames = (metrics: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(metrics).map(([name, value]) => [name.replace(/^skyrl\.ai\//, ""), value]));
 
 const incomplete = (name: string, message: string): BoundaryError =>
   new BoundaryError("model-server", "bad_answer", `${name}: ${message}`);

@@ -44,7 +44,7 @@ export class TinkerSampler implements Sampler {
     return http.json({
       method: "POST",
       path: "/ext/v1/sample",
-      body: sampleBody(request, { sampling_session_id: samplingSessionId }),
+      body: sampleBody(request, targetOf(samplingSessionId)),
       headers: { "x-rolldeck-affinity": headerSafe(request.affinityKey) },
       signal,
       outageMs,
@@ -58,6 +58,12 @@ export class TinkerSampler implements Sampler {
     return awaitFuture(http, { path: "/api/v1/asample", body, signal, outageMs, onWait });
   }
 }
+
+/** Stored weights have a path, those in a server's memory a session. */
+const targetOf = (samplingSessionId: string): Readonly<Record<string, string>> =>
+  samplingSessionId.startsWith("tinker://")
+    ? { model_path: samplingSessionId }
+    : { sampling_session_id: samplingSessionId };
 
 function sampleBody(request: SampleRequest, target: Readonly<Record<string, string | number>>): RequestBody {
   const rest = JSON.stringify({

@@ -33,13 +33,16 @@ const paths: Readonly<Record<string, CompletionPath>> = {
 export const completionPath = (path: string): CompletionPath | undefined =>
   Object.hasOwn(paths, path) ? paths[path] : undefined;
 
+/** A blank may stand before the ids, as some writers of JSON have it. */
 const promptKeys: Readonly<Record<CompletionPath, string | null>> = {
-  completions: '"prompt":[',
-  generate: '"token_ids":[',
+  completions: '"prompt":',
+  generate: '"token_ids":',
   chat: null,
 };
 const none = Buffer.from("[]");
 const comma = ",".charCodeAt(0);
+const blank = " ".charCodeAt(0);
+const bracket = "[".charCodeAt(0);
 
 /** @throws SyntaxError for a body that is not a JSON object */
 export function readAsk(
@@ -72,7 +75,8 @@ function withoutPrompt(path: CompletionPath, bytes: Buffer): { promptJson: Buffe
   const key = promptKeys[path];
   const at = key === null ? -1 : bytes.indexOf(key);
   if (key === null || at < 0) return { promptJson: none, rest: bytes.toString() };
-  const start = at + key.length - 1;
+  const start = bytes[at + key.length] === blank ? at + key.length + 1 : at + key.length;
+  if (bytes[start] !== bracket) return { promptJson: none, rest: bytes.toString() };
   const end = bytes.indexOf("]", start) + 1;
   return {
     promptJson: bytes.subarray(start, end),

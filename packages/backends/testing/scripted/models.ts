@@ -4,7 +4,8 @@
  * must reach.
  *
  * The rules are the real worker's: model-wide contiguous seq_id with a journal, `expect_step`, fences per run, no weights loaded
- * over an accumulated gradient, checkpoints that outlive a restart while models do not.
+ * over an accumulated gradient, checkpoints that outlive a restart while models do not. `foreign`: those of SkyRL's server instead,
+ * where numbers mean nothing, a request that comes twice is applied twice, and a new model finds the gradient that an unloaded one left.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,6 +38,8 @@ interface Checkpoint {
 export interface SamplingSession {
   readonly modelId: string | null;
   readonly version: number;
+  /** Of the weights it stands for. */
+  readonly digest?: string;
 }
 type Result = Readonly<Record<string, unknown>>;
 
@@ -57,17 +60,29 @@ export class ScriptedModels {
   readonly #fences = new Map<string, number>();
   #ids = 0;
   readonly #gapMs: number;
+  readonly foreign: boolean;
+  /** Foreign: what unloaded models left, taken by the next new one. */
+  #leftover: string[] = [];
+  readonly #everKnown = new Set<string>();
 
   /** @param gapMs how long a request waits for those before it */
-  constructor(gapMs: number) {
+  constructor(gapMs: number, foreign = false) {
     this.#gapMs = gapMs;
+    this.foreign = foreign;
   }
 
   /** Memory is lost; disk is not. */
   restart(): void {
     this.models.clear();
+    this.#leftover = [];
+    if (this.foreign) return;
     this.sampling.clear();
     this.futures.clear();
+  }
+
+  unload(modelId: string): void {
+    this.#leftover.push(...(this.models.get(modelId)?.accumulated ?? []));
+    this.models.delete(modelId);
   }
 
   newFuture(result: Result): string {
@@ -84,11 +99,12 @@ export class ScriptedModels {
       step: 0,
       digest: digestOf("init", baseModel, seed),
       lastSeqId: 0,
-      accumulated: [],
+      accumulated: this.foreign ? this.#leftover.splice(0) : [],
       journal: new Map(),
       runId: fence?.runId ?? null,
     };
     this.models.set(model.modelId, model);
+    this.#everKnown.add(model.modelId);
     return { model_id: model.modelId, request_id: this.newFuture({ type: "create_model", model_id: model.modelId }) };
   }
 
@@ -112,6 +128,7 @@ export class ScriptedModels {
   /** A numbered training request: its future, new or from the journal. */
   async submit(name: TrainingRequest, body: unknown, fence: Fence | null): Promise<Result> {
     const { model_id: modelId, seq_id: seqId } = parseBody(Numbered, body);
+    if (this.foreign) return this.#submitForeign(name, modelId, body);
     const model = this.get(modelId);
     this.checkFence(fence, model);
     const payload = digestOf(name, JSON.stringify(body));
@@ -127,6 +144,13 @@ export class ScriptedModels {
     const requestId = this.newFuture(settle(work));
     model.journal.set(seqId, { payload, requestId });
     return { request_id: requestId, model_id: modelId };
+  }
+
+  #submitForeign(name: TrainingRequest, modelId: string, body: unknown): Result {
+    const model = this.models.get(modelId);
+    if (!model && !this.#everKnown.has(modelId)) throw new Refusal("unknown_model", "Model not found");
+    const result = model ? settle(trainingRequests[name](this, model, body)) : notLoaded(modelId);
+    return { request_id: this.newFuture(result), model_id: modelId };
   }
 
   async #waitForTurn(model: ScriptedModel, seqId: number): Promise<void> {
@@ -146,6 +170,9 @@ export class ScriptedModels {
     return id;
   }
 }
+
+/** Of a model that its server had before it restarted. */
+export const notLoaded = (modelId: string): Result => ({ error: `Model ${modelId} not loaded`, status: "failed" });
 
 /** A training request checks its body at once and gives what is to be done. */
 type Training = (store: ScriptedModels, model: ScriptedModel, body: unknown) => () => Result;
@@ -196,6 +223,7 @@ export const trainingRequests = {
       const path = `tinker://${model.modelId}/weights/${name}`;
       const { step, digest, baseModel } = model;
       const known = store.checkpoints.get(path);
+      if (known && store.foreign) throw new Refusal("conflict", `Checkpoint '${name}' already exists`, "path");
       if (known && known.digest !== digest) throw new Refusal("conflict", `${path} exists with other content`, "path");
       store.checkpoints.set(path, { name, path, step, digest, baseModel });
       // What is stored is the digest alone.
@@ -207,7 +235,8 @@ export const trainingRequests = {
     const checkpoint = store.checkpoints.get(path);
     if (!checkpoint) throw new Refusal("unknown_model", `no complete checkpoint ${path}`, "path");
     return () => {
-      if (model.accumulated.length > 0) throw new Refusal("conflict", "a gradient is accumulated", "path");
+      if (model.accumulated.length > 0 && !store.foreign)
+        throw new Refusal("conflict", "a gradient is accumulated", "path");
       // Without its optimizer the weights start a new count of steps.
       model.step = optimizer ? checkpoint.step : 0;
       model.digest = optimizer ? checkpoint.digest : digestOf("weights only", checkpoint.digest);
@@ -215,8 +244,9 @@ export const trainingRequests = {
     };
   },
   save_weights_for_sampler: (store, model) => () => {
-    const id = store.newSamplingSession({ modelId: model.modelId, version: model.step });
-    return { sampling_session_id: id, weight_version: model.step };
+    const { modelId, step: version, digest } = model;
+    const id = store.newSamplingSession({ modelId, version, digest });
+    return store.foreign ? { sampling_session_id: id } : { sampling_session_id: id, weight_version: version };
   },
 } satisfies Record<string, Training>;
 export type TrainingRequest = keyof typeof trainingRequests;

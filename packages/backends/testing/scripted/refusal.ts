@@ -12,6 +12,7 @@ const statusOf: Record<RefusalCode, number> = {
   step_mismatch: 409,
   busy: 429,
   oom: 500,
+  no_space: 507,
   cancelled: 409,
   unauthorised: 401,
   too_large: 413,
@@ -40,4 +41,12 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.infe
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new Refusal("bad_input", issue?.message ?? "bad input", issue?.path.join(".") ?? null);
+}
+
+/** Of a future, as SkyRL's server says it. */
+export class FailedFuture extends Refusal {
+  override readonly status = 400;
+  constructor(message: string) {
+    super("bad_input", message);
+  }
 }

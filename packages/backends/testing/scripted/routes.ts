@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SampleBody } from "@rolldeck/contracts/wire/tinker";
 import { z } from "zod";
-import { type Fence, type TrainingRequest, trainingRequests } from "./models.ts";
-import { parseBody, Refusal } from "./refusal.ts";
+import { type Fence, notLoaded, type TrainingRequest, trainingRequests } from "./models.ts";
+import { FailedFuture, parseBody, Refusal } from "./refusal.ts";
 import { sampleScripted } from "./sampling.ts";
 import { type ScriptedState, streaming } from "./state.ts";
 
@@ -26,10 +26,13 @@ export async function routes(
   body: unknown,
 ): Promise<unknown> {
   const input = { state, request, response, body, fence: fenceOf(request) };
+  if (state.store.foreign && path.startsWith("/ext/")) throw new Refusal("unknown_model", "Not Found");
   const name = path.replace(/^\/api\/v1\//, "");
   if (Object.hasOwn(trainingRequests, name)) return train(input, name as TrainingRequest);
   const model = /^\/ext\/v1\/models\/([^/]+)$/.exec(path);
   if (model) return modelState(input, decodeURIComponent(model[1] ?? ""));
+  const stored = /^\/api\/v1\/training_runs\/([^/]+)\/checkpoints\/(.+)$/.exec(path);
+  if (stored && request.method === "DELETE") return deleteStored(input, `tinker://${stored[1]}/${stored[2]}`);
   const route = Object.hasOwn(table, `${request.method} ${path}`) ? table[`${request.method} ${path}`] : undefined;
   if (!route) throw new Refusal("unknown_model", `no route ${request.method} ${path}`);
   return route(input);
@@ -62,15 +65,18 @@ const table: Readonly<Record<string, Route>> = {
       body,
     );
     if (!state.sessions.has(request.session_id)) throw new Refusal("unknown_model", "no such session", "session_id");
-    if (request.lora_config.rank !== 0)
+    const adapters = state.store.foreign;
+    if (adapters && request.lora_config.rank < 1)
+      throw new Refusal("bad_input", "only adapters (rank 1 and more)", "lora_config.rank");
+    if (!adapters && request.lora_config.rank !== 0)
       throw new Refusal("bad_input", "only full fine-tunes (rank 0)", "lora_config.rank");
     return state.store.create(request.base_model, request.lora_config.seed ?? 0, fence);
   },
   "POST /api/v1/unload_model": ({ state, body, fence }) => {
-    const model = state.store.get(parseBody(z.object({ model_id: z.string() }), body).model_id);
-    state.store.checkFence(fence, model);
-    state.store.models.delete(model.modelId);
-    return { request_id: state.store.newFuture({ model_id: model.modelId }) };
+    const { model_id: modelId } = parseBody(z.object({ model_id: z.string() }), body);
+    if (!state.store.foreign) state.store.checkFence(fence, state.store.get(modelId));
+    state.store.unload(modelId);
+    return { request_id: state.store.newFuture({ model_id: modelId }) };
   },
   "POST /api/v1/get_info": ({ state, body }) => {
     const model = state.store.get(parseBody(z.object({ model_id: z.string() }), body).model_id);
@@ -89,6 +95,7 @@ const table: Readonly<Record<string, Route>> = {
     if (!result) throw new GoneRefusal();
     const readyAt = state.futureReadyAt.get(id) ?? 0;
     await state.updates.hold(readyAt);
+    if (state.store.foreign && typeof result.error === "string") throw new FailedFuture(result.error);
     return readyAt <= performance.now() ? result : { type: "try_again", queue_state: "active" };
   },
   "POST /ext/v1/sample": (input) => sample(input),
@@ -127,14 +134,25 @@ class GoneRefusal extends Refusal {
 async function train({ state, body, fence }: RouteInput, name: TrainingRequest): Promise<unknown> {
   const submitted = await state.store.submit(name, body, fence);
   const id = String(submitted.request_id);
-  if (!state.futureReadyAt.has(id)) state.futureReadyAt.set(id, state.updates.readyAt(name) + state.futureMs);
+  const beside = state.futureMs + (name === "save_weights" ? state.saveMs : 0);
+  if (!state.futureReadyAt.has(id)) state.futureReadyAt.set(id, state.updates.readyAt(name) + beside);
   return submitted;
 }
 
 async function submitSample(input: RouteInput): Promise<string> {
-  const id = input.state.store.newFuture(await sample(input));
+  const id = input.state.store.newFuture(lostModel(input) ?? (await sample(input)));
   input.state.futureReadyAt.set(id, performance.now() + input.state.futureMs);
   return id;
+}
+
+/** Foreign: the failure of a sample whose model its server no longer has. */
+function lostModel({ state, body }: RouteInput) {
+  const session = state.store.sampling.get(parseBody(SampleBody, body).sampling_session_id ?? "");
+  if (!state.store.foreign || session?.modelId == null) return null;
+  const model = state.store.models.get(session.modelId);
+  if (!model) return notLoaded(session.modelId);
+  if (model.digest !== session.digest) state.counters.outdated++;
+  return null;
 }
 
 async function sample({ state, request, body }: RouteInput) {
@@ -151,7 +169,7 @@ async function sample({ state, request, body }: RouteInput) {
     if (state.delayMs > 0) await sleep(state.delayMs, undefined, { signal: gone.signal });
     const result = await sampleScripted(parsed, state.policy, session.version);
     counters.samples++;
-    return result;
+    return state.store.foreign ? { sequences: result.sequences } : result;
   } catch (error) {
     if (!gone.signal.aborted) throw error;
     counters.cancelled++;
@@ -160,6 +178,13 @@ async function sample({ state, request, body }: RouteInput) {
     counters.waiting--;
     request.socket.off("close", onClose);
   }
+}
+
+function deleteStored({ state, fence }: RouteInput, path: string) {
+  state.store.checkFence(fence, null);
+  if (!state.store.checkpoints.delete(path))
+    throw new Refusal("unknown_model", `no complete checkpoint ${path}`, "path");
+  return {};
 }
 
 function modelState({ state }: RouteInput, modelId: string) {

@@ -10,6 +10,7 @@ export interface ScriptedState {
   readonly policy: Policy;
   readonly delayMs: number;
   readonly futureMs: number;
+  readonly saveMs: number;
   readonly updates: UpdateTime;
   readonly load: (samples: number) => WorkerLoad;
   /** By request id, on this process's monotonic clock. */
@@ -23,6 +24,7 @@ export interface ScriptedState {
     waiting: number;
     mostWaiting: number;
     heartbeats: number;
+    outdated: number;
   };
 }
 
@@ -30,22 +32,25 @@ export function newState(options: {
   readonly policy?: Policy;
   readonly delayMs?: number;
   readonly futureMs?: number;
+  readonly saveMs?: number;
+  readonly foreign?: boolean;
   readonly updateMs?: () => number;
   readonly onUpdate?: (underWay: boolean) => void;
   readonly gapMs?: number;
   readonly load?: (samples: number) => WorkerLoad;
 }): ScriptedState {
   return {
-    store: new ScriptedModels(options.gapMs ?? 5000),
+    store: new ScriptedModels(options.gapMs ?? 5000, options.foreign),
     policy: options.policy ?? keyChainPolicy(),
     delayMs: options.delayMs ?? 0,
     futureMs: options.futureMs ?? 0,
+    saveMs: options.saveMs ?? 0,
     updates: new UpdateTime(options),
     load: options.load ?? ((running) => ({ running, waiting: 0, cache_use: 0 })),
     futureReadyAt: new Map(),
     sessions: new Set(),
     bootId: randomUUID(),
-    counters: { requests: new Map(), samples: 0, cancelled: 0, waiting: 0, mostWaiting: 0, heartbeats: 0 },
+    counters: { requests: new Map(), samples: 0, cancelled: 0, waiting: 0, mostWaiting: 0, heartbeats: 0, outdated: 0 },
   };
 }
 
