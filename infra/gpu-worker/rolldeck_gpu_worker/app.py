@@ -13,9 +13,12 @@ import sys
 from .errors import WorkerError
 from .http_server import HttpServer, Request, Response
 from .router import Router
+from .routes_checkpoints import CheckpointRoutes
 from .routes_ext import ExtRoutes
 from .routes_models import ModelRoutes
+from .routes_runs import RunRoutes
 from .routes_sampling import SamplingRoutes
+from .routes_sessions import SessionRoutes
 from .routes_training import TrainingRoutes
 from .service import Service
 from .settings import Settings
@@ -41,8 +44,8 @@ class Gate:
 
 def build_router(service: Service) -> Router:
     router = Router()
-    for routes in (ModelRoutes(service), TrainingRoutes(service), SamplingRoutes(service), ExtRoutes(service)):
-        routes.add_to(router)
+    for make in (SessionRoutes, ModelRoutes, RunRoutes, TrainingRoutes, SamplingRoutes, ExtRoutes, CheckpointRoutes):
+        make(service).add_to(router)
     return router
 
 

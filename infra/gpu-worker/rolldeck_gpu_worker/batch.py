@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from .attention import CachedStep, PrefillGroup
 from .kv_rows import KvRows
-from .model import CachedStep, PrefillGroup, Rope, forward_cached
 from .prefix_cache import PrefixCache
 from .sampling import SamplingParams, draw
 from .snapshots import Snapshot
@@ -61,7 +61,6 @@ class SampleBatch:
     def __init__(
         self,
         snapshot: Snapshot,
-        rope: Rope,
         cache: KvRows,
         prefixes: PrefixCache,
         limits: BatchLimits,
@@ -71,11 +70,12 @@ class SampleBatch:
         self.cache = cache
         self.waiting: deque[Sequence] = deque()
         self.rows: list[Sequence] = []
-        self._rope = rope
         self._prefixes = prefixes
         self._limits = limits
         self._token_bytes = token_bytes
         self._decoding = 0
+        # Prompt tokens that the last step read.
+        self.read = 0
 
     @property
     def idle(self) -> bool:
@@ -83,12 +83,14 @@ class SampleBatch:
 
     def step(self) -> int:
         """Admits, runs the model once and draws; returns the number of tokens drawn."""
+        self.read = 0
         self._leave_dropped()
         self._admit()
         if not self.rows:
             return 0
         chunks = self._chunks()
-        logits = forward_cached(self.snapshot.weights, self._rope, self.cache, self._build(chunks))
+        self.read = sum(chunks[self._decoding :])
+        logits = self.snapshot.weights.logits(self.cache, self._build(chunks))
         for row, length in enumerate(chunks):
             self.rows[row].done += length
         ready = [i for i, seq in enumerate(self.rows) if i < self._decoding or seq.done == len(seq.prompt)]

@@ -6,6 +6,7 @@ saving the same content again succeeds, other content is a conflict."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from safetensors.torch import load_file, save
@@ -22,7 +24,8 @@ from safetensors.torch import load_file, save
 from .adamw import AdamW
 from .durable import fsync_folder, write_durably, write_synced
 from .errors import WorkerError, bad_input
-from .weights import Weights
+from .lora import LoraSpec
+from .policy_weights import PolicyWeights
 
 KINDS = ("weights", "sampler_weights")
 _NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
@@ -64,14 +67,30 @@ class Checkpoint:
     manifest: dict
 
     @property
+    def lora(self) -> LoraSpec | None:
+        """What was adapted; None for a checkpoint of all weights."""
+        return LoraSpec(**self.state["lora"]) if self.state.get("lora") else None
+
+    @property
     def bytes(self) -> int:
         return sum(file["bytes"] for file in self.manifest["files"].values())
 
 
+def _digest_of(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while part := file.read(1 << 20):
+        digest.update(part)
+    return digest.hexdigest()
+
+
 class CheckpointStore:
-    def __init__(self, root: Path):
+    """@param owned: this process alone writes here; else what it finds may be in the making by another one"""
+
+    def __init__(self, root: Path, owned: bool = True):
         self._root = root
         root.mkdir(parents=True, exist_ok=True)
+        if not owned:
+            return
         # Left by a crash: never visible to readers.
         for leftover in root.glob(f"*/*/{_TEMPORARY}*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -79,9 +98,16 @@ class CheckpointStore:
     def folder(self, id: CheckpointId) -> Path:
         return self._root / id.model_id / id.kind / id.name
 
-    def save(self, id: CheckpointId, weights: Weights, optimiser: AdamW | None, state: dict) -> Checkpoint:
-        """Writes a checkpoint. @raises WorkerError conflict when the name holds other content."""
-        files = {"model.safetensors": save(weights.to_hf(), {"format": "pt"})}
+    def save(
+        self,
+        id: CheckpointId,
+        weights: PolicyWeights,
+        optimiser: AdamW | None,
+        state: dict,
+        overwrite: bool = False,
+    ) -> Checkpoint:
+        """Writes a checkpoint. @raises WorkerError conflict when the name holds other content and `overwrite` is not set."""
+        files = {weights.stored_file: save(weights.to_stored(), {"format": "pt"})}
         if optimiser is not None:
             moments = {"mean": optimiser.mean, "square": optimiser.square}
             tensors = {name: tensor.detach().cpu().clone() for name, tensor in moments.items()}
@@ -90,7 +116,7 @@ class CheckpointStore:
         for content in files.values():
             digest.update(hashlib.sha256(content).digest())
         existing = self.find(id)
-        if existing is not None:
+        if existing is not None and not overwrite:
             if existing.manifest["content_sha256"] == digest.hexdigest():
                 return existing
             raise WorkerError("conflict", f"checkpoint {id.path} exists with other content", "path")
@@ -101,12 +127,21 @@ class CheckpointStore:
     def _publish(self, id: CheckpointId, files: dict[str, bytes], digest: str, state: dict) -> Checkpoint:
         final = self.folder(id)
         temporary = final.parent / f"{_TEMPORARY}{id.name[:200]}-{secrets.token_hex(4)}"
-        temporary.mkdir(parents=True)
-        for name, content in files.items():
-            write_synced(temporary / name, content)
-        fsync_folder(temporary)
+        try:
+            temporary.mkdir(parents=True)
+            for name, content in files.items():
+                write_synced(temporary / name, content)
+            fsync_folder(temporary)
+        except OSError as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            needed = sum(map(len, files.values()))
+            detail = f"no room for checkpoint {id.path}: {needed} bytes are needed below {self._root}; free some"
+            raise WorkerError("no_space", detail) from error
         if final.exists():
-            # Torn by a crash between rename and COMPLETE: it was never visible.
+            # Torn by a crash between rename and COMPLETE; or to be overwritten, and then gone for readers first.
+            (final / "COMPLETE").unlink(missing_ok=True)
             shutil.rmtree(final)
         os.rename(temporary, final)
         fsync_folder(final.parent)
@@ -116,14 +151,25 @@ class CheckpointStore:
         return Checkpoint(id, final, state, manifest)
 
     def find(self, id: CheckpointId) -> Checkpoint | None:
-        """The checkpoint, or None when there is no complete one."""
+        """The checkpoint, or None when there is no complete one that has not expired."""
         folder = self.folder(id)
         try:
             manifest = json.loads((folder / "COMPLETE").read_text())
             state = json.loads((folder / "state.json").read_text())
         except (OSError, ValueError):
             return None
+        if state.get("expires_at") is not None and state["expires_at"] <= time.time():
+            return None
         return Checkpoint(id, folder, state, manifest)
+
+    def remove_expired(self) -> None:
+        """Frees what expired checkpoints hold; readers do not see them any more."""
+        for file in self._root.glob("*/*/*/COMPLETE"):
+            folder = file.parent
+            id = CheckpointId(folder.parent.parent.name, folder.parent.name, folder.name)
+            if _NAME.match(folder.name) and self.find(id) is None:
+                file.unlink(missing_ok=True)
+                shutil.rmtree(folder, ignore_errors=True)
 
     def get(self, id: CheckpointId) -> Checkpoint:
         checkpoint = self.find(id)
@@ -135,19 +181,23 @@ class CheckpointStore:
         """As `get`, after checking every file's sha256. @raises WorkerError conflict for a damaged one."""
         checkpoint = self.get(id)
         for name, expected in checkpoint.manifest["files"].items():
-            actual = hashlib.sha256((checkpoint.folder / name).read_bytes()).hexdigest()
+            with open(checkpoint.folder / name, "rb") as file:
+                actual = _digest_of(file)
             if actual != expected["sha256"]:
                 raise WorkerError("conflict", f"checkpoint {id.path} is damaged: {name}", "path")
         return checkpoint
 
-    def load(self, id: CheckpointId, weights: Weights, optimiser: AdamW | None) -> dict:
+    def load(self, id: CheckpointId, weights: PolicyWeights, optimiser: AdamW | None) -> dict:
         """Copies a checkpoint in and returns its state; without `optimiser` only the weights are read.
 
         @raises WorkerError bad_input when the optimiser is wanted and was not saved."""
         checkpoint = self.verified(id)
         if optimiser is not None and "optimizer.safetensors" not in checkpoint.manifest["files"]:
             raise bad_input("this checkpoint holds no optimizer state", "optimizer")
-        weights.load_hf(load_file(checkpoint.folder / "model.safetensors"))
+        if weights.stored_file not in checkpoint.manifest["files"]:
+            held = "all weights" if checkpoint.lora is None else "an adapter"
+            raise bad_input(f"{id.path} holds {held}, which is not what is trained here", "path")
+        weights.load_stored(load_file(checkpoint.folder / weights.stored_file))
         if optimiser is not None:
             moments = load_file(checkpoint.folder / "optimizer.safetensors")
             optimiser.mean.copy_(moments["mean"])

@@ -13,16 +13,15 @@ import numpy as np
 from .errors import bad_input
 from .losses import check_loss
 
-_REQUIRED = {
-    "cross_entropy": ("target_tokens",),
-    "importance_sampling": ("target_tokens", "logprobs", "advantages"),
-    "ppo": ("target_tokens", "logprobs", "advantages"),
-}
-_OPTIONAL = {
-    "cross_entropy": ("weights",),
-    "importance_sampling": ("weights", "ref_logprobs"),
-    "ppo": ("weights", "ref_logprobs"),
-}
+_SUPERVISED = "cross_entropy"
+
+
+def _required(loss: str) -> tuple[str, ...]:
+    return ("target_tokens",) if loss == _SUPERVISED else ("target_tokens", "logprobs", "advantages")
+
+
+def _optional(loss: str) -> tuple[str, ...]:
+    return ("weights",) if loss == _SUPERVISED else ("weights", "ref_logprobs")
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ def check_vocabulary(tokens: np.ndarray, vocab_size: int, field: str) -> None:
 
 
 def int_array(values: Any, field: str) -> np.ndarray:
-    if not isinstance(values, list):
+    if not isinstance(values, (list, np.ndarray)):
         raise bad_input("must be a list of integers", field)
-    array = np.asarray(values) if values else np.zeros(0, np.int64)
+    array = np.asarray(values) if len(values) else np.zeros(0, np.int64)
     if array.ndim != 1 or array.dtype.kind != "i":
         # Floats that are whole numbers are common in JSON written by other languages.
         if array.ndim != 1 or array.dtype.kind != "f" or not np.all(np.mod(array, 1) == 0):
@@ -83,7 +82,7 @@ def int_array(values: Any, field: str) -> np.ndarray:
 
 
 def _tensor(raw: Any, length: int, integers: bool, field: str) -> np.ndarray:
-    if not isinstance(raw, dict) or not isinstance(raw.get("data"), list):
+    if not isinstance(raw, dict) or not isinstance(raw.get("data"), (list, np.ndarray)):
         raise bad_input("must be a tensor {data, dtype, shape}", field)
     unknown = set(raw) - {"data", "dtype", "shape"}
     if unknown:
@@ -116,11 +115,12 @@ def parse_datum(raw: Any, loss: str, vocab_size: int, max_context: int, field: s
     inputs = raw.get("loss_fn_inputs")
     if not isinstance(inputs, dict):
         raise bad_input("must be an object of tensors", f"{field}.loss_fn_inputs")
-    allowed = _REQUIRED[loss] + _OPTIONAL[loss]
+    required = _required(loss)
+    allowed = required + _optional(loss)
     for key in inputs:
         if key not in allowed:
             raise bad_input(f"{loss} takes {', '.join(allowed)}", f"{field}.loss_fn_inputs.{key}")
-    for key in _REQUIRED[loss]:
+    for key in required:
         if key not in inputs:
             raise bad_input(f"{loss} needs it", f"{field}.loss_fn_inputs.{key}")
     arrays = {

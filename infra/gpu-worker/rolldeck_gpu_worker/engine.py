@@ -20,8 +20,8 @@ import torch
 from .batch import BatchLimits, SampleBatch, Sequence
 from .errors import WorkerError, as_worker_error
 from .kv_rows import KvRows
-from .model import Rope
 from .model_config import ModelConfig
+from .phases import Phase
 from .prefix_cache import PrefixCache
 from .prompt_logprobs import prompt_logprobs
 from .sampling import SamplingParams
@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class SampleJob:
-    """One asample request: `num_samples` sequences of one prompt, answered together. `on_end(result, error)`."""
+    """One asample request: `num_samples` sequences of one prompt, answered together. `on_end(result, error)`.
+
+    `on_step(sequences)`, where given, is called after each step until the job ends."""
 
     snapshot: Snapshot
     prompt: np.ndarray
@@ -42,6 +44,9 @@ class SampleJob:
     token_bytes: Callable[[int], bytes] | None = None
     prompt_logprobs: bool = False
     top_prompt_logprobs: int = 0
+    prompt_logprobs_last: int | None = None
+    on_step: Callable[[list[Sequence]], None] | None = None
+    finished: bool = False
     sequences: list[Sequence] = field(default_factory=list)
     cancelled: bool = False
 
@@ -75,6 +80,8 @@ class EngineCounters:
     tasks_ended: int = 0
     sample_seconds: float = 0.0
     task_seconds: float = 0.0
+    prefill: Phase = field(default_factory=Phase)
+    decode: Phase = field(default_factory=Phase)
 
 
 @dataclass(frozen=True)
@@ -94,13 +101,14 @@ class Engine:
         self.counters = EngineCounters()
         self.prefixes = PrefixCache(prefix_bytes)
         self._limits = limits
-        self._ropes: dict[ModelConfig, Rope] = {}
         self._batches: dict[int, SampleBatch] = {}
         self._spare: dict[ModelConfig, list[KvRows]] = {}
         self._tasks: deque[EngineTask] = deque()
         self._inbox: deque[Callable[[], None]] = deque()
         self._wake = threading.Event()
         self._stopping = False
+        # Jobs whose progress somebody hears of.
+        self._told: list[SampleJob] = []
         # Seconds that sampling is behind training.
         self._owed = 0.0
         self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
@@ -115,17 +123,15 @@ class Engine:
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
-    def rope(self, config: ModelConfig) -> Rope:
-        if config not in self._ropes:
-            self._ropes[config] = Rope(config, self.device)
-        return self._ropes[config]
-
     def submit(self, job: SampleJob) -> None:
-        self._post(lambda: self._start_job(job))
+        self._post(lambda: self._take_in(job))
 
     def run(self, task: EngineTask) -> None:
         """Queues a task; tasks run one after the other in the order of this call."""
         self._post(lambda: self._tasks.append(task))
+
+    def commit(self, snapshot: Snapshot) -> None:
+        """Engine thread: the snapshot is about to serve. Here nothing has to be handed over."""
 
     def drop_snapshot(self, snapshot: Snapshot) -> None:
         self._post(lambda: self.prefixes.drop_snapshot(snapshot.uid))
@@ -225,18 +231,28 @@ class Engine:
         self.counters.tasks_ended += 1
         task.on_end(result, error)
 
-    def _start_job(self, job: SampleJob) -> None:
+    def _take_in(self, job: SampleJob) -> None:
+        """A sample that can't begin is answered too: whoever asked would ask for its future for ever."""
         if job.cancelled:
             return
+        try:
+            self._start_job(job)
+        except Exception as error:
+            log.exception("a sample could not begin")
+            job.cancel()
+            job.on_end(None, as_worker_error(error))
+
+    def _start_job(self, job: SampleJob) -> None:
         batch = self._batches.get(job.snapshot.uid)
         if batch is None:
             config = job.snapshot.weights.config
             spare = self._spare.get(config)
-            cache = spare.pop() if spare else KvRows(config, self.device)
-            rope = self.rope(config)
-            batch = SampleBatch(job.snapshot, rope, cache, self.prefixes, self._limits, job.token_bytes)
+            cache = spare.pop() if spare else KvRows(config, self.device, job.snapshot.weights.compute)
+            batch = SampleBatch(job.snapshot, cache, self.prefixes, self._limits, job.token_bytes)
             self._batches[job.snapshot.uid] = batch
         left = job.num_samples
+        if job.on_step is not None:
+            self._told.append(job)
 
         def ended(sequence: Sequence, error: Exception | None) -> None:
             nonlocal left
@@ -254,6 +270,7 @@ class Engine:
             batch.waiting.append(sequence)
 
     def _finish_job(self, job: SampleJob) -> None:
+        job.finished = True
         result: dict = {
             "sequences": [
                 {
@@ -268,8 +285,8 @@ class Engine:
         }
         try:
             if job.prompt_logprobs or job.top_prompt_logprobs:
-                rope = self.rope(job.snapshot.weights.config)
-                result |= prompt_logprobs(job.snapshot.weights, rope, job.prompt, job.top_prompt_logprobs)
+                weights, top, last = job.snapshot.weights, job.top_prompt_logprobs, job.prompt_logprobs_last
+                result |= prompt_logprobs(weights, job.prompt, top, last)
         except Exception as error:
             job.on_end(None, as_worker_error(error))
             return
@@ -277,8 +294,10 @@ class Engine:
 
     def _sample_step(self) -> None:
         for uid, batch in list(self._batches.items()):
+            started = time.perf_counter()
             try:
-                self.counters.sampled_tokens += batch.step()
+                drawn = batch.step()
+                self.counters.sampled_tokens += drawn
             except Exception as error:
                 log.exception("sampling step failed")
                 for sequence in [*batch.rows, *batch.waiting]:
@@ -286,10 +305,22 @@ class Engine:
                 del self._batches[uid]
                 continue
             self.counters.sample_steps += 1
+            spent = time.perf_counter() - started
+            if batch.read:
+                self.counters.prefill.add(batch.read, spent)
+            else:
+                self.counters.decode.add(drawn, spent)
             if batch.idle:
                 del self._batches[uid]
                 # One spare cache per shape: the next version's batch takes it over instead of allocating.
                 self._spare[batch.snapshot.weights.config] = [batch.cache]
+        if self._told:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = [job for job in self._told if not job.cancelled and not job.finished]
+        for job in self._told:
+            job.on_step(job.sequences)
 
     def _count(self, sequence: Sequence) -> None:
         self.counters.sequences_ended += 1

@@ -12,6 +12,7 @@ _STATUS = {
     "step_mismatch": 409,
     "busy": 429,
     "oom": 500,
+    "no_space": 507,
     "cancelled": 409,
     "unauthorised": 401,
     "too_large": 413,
@@ -43,7 +44,7 @@ class WorkerError(Exception):
 
     def future_body(self) -> dict:
         """The body of a future that failed: the protocol's `{error, category}` plus our code."""
-        category = "server" if self.code in ("internal", "oom") else "user"
+        category = "server" if self.code in ("internal", "oom", "no_space") else "user"
         return {"error": self.detail, "category": category, **self.body()}
 
 

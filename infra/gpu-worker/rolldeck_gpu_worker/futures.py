@@ -23,6 +23,7 @@ class FutureEntry:
     model_id: str | None
     done: asyncio.Future
     cancel: Callable[[], None] | None = None
+    is_sample: bool = False
     # Set when done: the encoded result, or the error.
     result: bytes | None = None
     error: WorkerError | None = None

@@ -1,14 +1,18 @@
-"""Exports a checkpoint as a Hugging Face folder in a tar file: config, weights, tokenizer and chat template."""
+"""A checkpoint as a tar: of a Hugging Face folder (config, weights, tokenizer and chat template), or, of what a LoRA checkpoint
+holds, of a PEFT adapter folder."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import tarfile
-from pathlib import Path
+import json
+
+from safetensors import safe_open
 
 from .base_models import BaseModel
 from .checkpoints import Checkpoint
+from .errors import bad_input
+from .lora import peft_config
+from .merged_tensors import merged_tensors, safetensors_entry
+from .tar_stream import TarStream, bytes_entry, file_entry
 
 # What a model folder may hold beside its weights and config.
 _TOKENIZER_FILES = (
@@ -23,22 +27,29 @@ _TOKENIZER_FILES = (
 )
 
 
-def export_hf(checkpoint: Checkpoint, base: BaseModel, target: Path) -> str:
-    """Writes the tar to `target` and returns its sha256. The same checkpoint always gives the same bytes."""
-    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
-        for name in ("config.json", *_TOKENIZER_FILES):
-            if (base.folder / name).is_file():
-                _add(tar, name, (base.folder / name).read_bytes())
-        _add(tar, "model.safetensors", (checkpoint.folder / "model.safetensors").read_bytes())
-    digest = hashlib.sha256()
-    with open(target, "rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
+def export_hf(checkpoint: Checkpoint, base: BaseModel) -> TarStream:
+    """The same checkpoint always gives the same bytes. A LoRA checkpoint is merged into its base's weights."""
+    config = (base.folder / "config.json").read_bytes()
+    if checkpoint.lora is None:
+        weights = file_entry("model.safetensors", checkpoint.folder / "model.safetensors")
+    else:
+        merged = merged_tensors(checkpoint, base)
+        weights = safetensors_entry("model.safetensors", merged.tensors)
+        if merged.untied:
+            config = json.dumps({**json.loads(config), "tie_word_embeddings": False}, indent=1).encode()
+    present = [name for name in _TOKENIZER_FILES if (base.folder / name).is_file()]
+    tokenizer = [file_entry(name, base.folder / name) for name in present]
+    return TarStream([bytes_entry("config.json", config), *tokenizer, weights])
 
 
-def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
-    entry = tarfile.TarInfo(f"{name}")
-    entry.size = len(content)
-    entry.mode = 0o644
-    tar.addfile(entry, io.BytesIO(content))
+def export_peft(checkpoint: Checkpoint, base: BaseModel) -> TarStream:
+    """As `export_hf`: `adapter_config.json` and `adapter_model.safetensors`, as PEFT reads them.
+
+    @raises WorkerError bad_input for a checkpoint of all weights"""
+    if checkpoint.lora is None:
+        raise bad_input("this checkpoint holds all weights: ask for hf", "format")
+    name = "adapter_model.safetensors"
+    with safe_open(checkpoint.folder / name, "pt") as tensors:
+        config = peft_config(checkpoint.lora, tensors.keys(), base.name)
+    text = json.dumps(config, indent=1).encode()
+    return TarStream([bytes_entry("adapter_config.json", text), file_entry(name, checkpoint.folder / name)])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -11,13 +12,27 @@ from dataclasses import dataclass, field
 from .base_models import BaseModel
 from .errors import WorkerError
 from .journal import StepJournal
+from .lora import LoraSpec
+from .phases import StepRates
 from .snapshots import Snapshot
 from .trainer import Trainer
 
+# How the official client names a model whose creation it asked for with a load, before any answer.
+_CLIENT_ID = re.compile(r"^([A-Za-z0-9_-]+):train:([0-9]+)$")
 # Ephemeral sampling sessions kept per model; an evaluation may still sample the version before the newest ones.
 _KEPT_SNAPSHOTS = 4
 # Snapshots of base models and stored checkpoints kept for sampling.
 _KEPT_STORED = 4
+
+
+def model_id_of(session_id: str, number: int) -> str:
+    return f"{session_id}-m{number}"
+
+
+def canonical_model_id(given: object) -> object:
+    """The id that this worker gave, also where the client composed `<session>:train:<number>` itself."""
+    named = _CLIENT_ID.match(given) if isinstance(given, str) else None
+    return given if named is None else model_id_of(named[1], int(named[2]))
 
 
 @dataclass(eq=False)
@@ -29,6 +44,9 @@ class HostedModel:
     # The fenced run that owns it; None for clients without fencing.
     run: str | None
     journal: StepJournal
+    # None: all weights are trained.
+    lora: LoraSpec | None = None
+    user_metadata: dict[str, str] | None = None
     created_at: float = field(default_factory=time.time)
     used_at: float = field(default_factory=time.time)
     # Set by the engine once the weights exist.
@@ -38,6 +56,7 @@ class HostedModel:
     # Step of the newest checkpoint, to not save the same state again on shutdown.
     saved_step: int | None = None
     weight_version: int = 0
+    rates: StepRates = field(default_factory=StepRates)
 
     @property
     def step(self) -> int:
@@ -87,6 +106,7 @@ class HostedModels:
         self._created[key] = (model.model_id, request_id, repr(payload))
 
     def get(self, model_id: object) -> HostedModel:
+        model_id = canonical_model_id(model_id)
         model = self._models.get(model_id) if isinstance(model_id, str) else None
         if model is None:
             raise WorkerError("unknown_model", f"no model {str(model_id)[:100]!r} in this process", "model_id")
@@ -118,6 +138,10 @@ class HostedModels:
             retired.append(self._sampling.pop(served.pop(0)).snapshot)
         return session_id, retired
 
+    def served(self, model: HostedModel) -> list[str]:
+        """Ids of a model's ephemeral sampling sessions, oldest first."""
+        return list(self._served.get(model.model_id, []))
+
     def sampling(self, session_id: object) -> SamplingSession:
         session = self._sampling.get(session_id) if isinstance(session_id, str) else None
         if session is None:
@@ -145,3 +169,11 @@ class HostedModels:
             self._sampling.pop(old.session_id, None)
             retired.append(old.snapshot)
         return session, retired
+
+    def forget_stored(self, target: str) -> list[Snapshot]:
+        """A stored checkpoint was deleted or overwritten; returns the snapshot that is gone."""
+        session = self._stored.pop(target, None)
+        if session is None:
+            return []
+        self._sampling.pop(session.session_id, None)
+        return [session.snapshot]

@@ -6,10 +6,11 @@ connection are handled in order."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -49,13 +50,14 @@ def _no_constant(name: str) -> Any:
 
 @dataclass
 class Response:
-    """`stream`, when given, is sent until it ends and the connection closes after it (or after `length` bytes)."""
+    """`stream`, when given, is sent until it ends and the connection closes after it (or after `length` bytes). It is
+    closed when the connection is."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
     length: int | None = None
 
 
@@ -171,10 +173,18 @@ class HttpConnection(asyncio.Protocol):
             if typed.code == "internal":
                 log.exception("%s %s failed", request.method, request.path)
             response = error_response(typed)
-        if response.stream is not None:
-            await self._stream(response)
-        else:
-            self._write(response)
+        try:
+            if response.stream is not None:
+                async with contextlib.aclosing(response.stream):
+                    await self._stream(response)
+            else:
+                self._write(response)
+        except Exception:
+            # What does not come whole is cut, so that nobody takes it for whole, waits for the rest, or asks on here.
+            log.exception("%s %s: the answer ended early", request.method, request.path)
+            if self._transport is not None:
+                self._transport.abort()
+            return
         self._task = None
         self._advance()
 

@@ -13,9 +13,10 @@ _LENGTH_QUANTUM = 64
 class KvRows:
     """[layer][rows, 2*kv_heads, capacity, head_dim]; keys are the first kv_heads, values the rest."""
 
-    def __init__(self, config: ModelConfig, device: torch.device):
+    def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype = torch.float32):
         self._config = config
         self._device = device
+        self._dtype = dtype
         self._rows = 0
         self._capacity = 0
         self._layers: list[torch.Tensor] = []
@@ -35,7 +36,7 @@ class KvRows:
         grown = []
         for index in range(c.layers):
             shape = (new_rows, 2 * c.kv_heads, new_capacity, c.head_dim)
-            layer = torch.zeros(shape, device=self._device)
+            layer = torch.zeros(shape, device=self._device, dtype=self._dtype)
             if self._layers:
                 layer[: self._rows, :, : self._capacity] = self._layers[index]
             grown.append(layer)

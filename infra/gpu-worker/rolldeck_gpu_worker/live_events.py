@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 
 class LiveEvents:
@@ -27,7 +27,7 @@ class LiveEvents:
         event, self._changed = self._changed, asyncio.Event()
         event.set()
 
-    async def stream(self, snapshot: Callable[[], dict], stopped: asyncio.Event) -> AsyncIterator[bytes]:
+    async def stream(self, snapshot: Callable[[], dict], stopped: asyncio.Event) -> AsyncGenerator[bytes, None]:
         while not stopped.is_set():
             yield f"event: state\ndata: {json.dumps(snapshot())}\n\n".encode()
             try:

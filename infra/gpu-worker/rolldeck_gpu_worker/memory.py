@@ -21,6 +21,12 @@ def release_cached(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
+def wait_for(device: torch.device) -> None:
+    """Until the device has done what it was given; clocks are read after it."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 def peak_bytes(device: torch.device) -> int:
     """Peak allocated on the device; on the CPU the process's peak resident set."""
     if device.type == "cuda":

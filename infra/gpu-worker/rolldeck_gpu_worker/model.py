@@ -1,17 +1,25 @@
-"""The Qwen3 forward pass, twice: packed for training, cached for sampling. Both compute the same function of the same
-weights in float32, so sampling log-probabilities equal the trainer's up to rounding."""
+"""The dense Qwen3 forward pass, written out: packed for training, cached for sampling. Both compute the same function of the
+same weights in the same arithmetic, so sampling log-probabilities equal the trainer's up to rounding."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
+from .attention import CachedAttention, CachedStep, PackedAttention
 from .kv_rows import KvRows
 from .model_config import ModelConfig
-from .packing import AttentionGroup, PackedBatch
-from .weights import LayerWeights, Weights
+from .packing import PackedBatch
+
+if TYPE_CHECKING:
+    from .weights import LayerWeights, Weights
+
+Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Rope:
@@ -30,126 +38,80 @@ class Rope:
         return self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
 
 
+@lru_cache(maxsize=8)
+def rope_of(config: ModelConfig, device: torch.device) -> Rope:
+    # Made once, perhaps by a sampling step: tensors of inference mode could not be used for training.
+    with torch.inference_mode(False):
+        return Rope(config, device)
+
+
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     half = x.shape[-1] // 2
     return x * cos + torch.cat([x[..., half:], x[..., :half]], dim=-1) * sin
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    return F.rms_norm(x, (x.shape[-1],), weight, eps)
+    return F.rms_norm(x, (x.shape[-1],), weight.to(x.dtype), eps)
+
+
+def _linear(x: torch.Tensor, layer: LayerWeights, name: str) -> torch.Tensor:
+    """A projection, with its low-rank additions when the layer is adapted: one for each part of a fused projection."""
+    y = F.linear(x, getattr(layer, name).to(x.dtype))
+    parts = layer.low_rank.get(name)
+    return y if parts is None else y + torch.cat([part(x) for part in parts], dim=-1)
 
 
 def _project(
     x: torch.Tensor, layer: LayerWeights, c: ModelConfig, cos: torch.Tensor, sin: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Normed, rotated queries and keys, and values: [tokens, heads, head_dim] each."""
-    qkv = F.linear(rms_norm(x, layer.norm1, c.rms_eps), layer.qkv).view(x.shape[0], -1, c.head_dim)
+    qkv = _linear(rms_norm(x, layer.norm1, c.rms_eps), layer, "qkv").view(x.shape[0], -1, c.head_dim)
     q, k, v = qkv.split([c.heads, c.kv_heads, c.kv_heads], dim=1)
-    q = rotate(rms_norm(q, layer.q_norm, c.rms_eps), cos, sin)
-    k = rotate(rms_norm(k, layer.k_norm, c.rms_eps), cos, sin)
+    # Angles are float32, and the result is as the values are.
+    q = rotate(rms_norm(q, layer.q_norm, c.rms_eps), cos, sin).to(v.dtype)
+    k = rotate(rms_norm(k, layer.k_norm, c.rms_eps), cos, sin).to(v.dtype)
     return q, k, v
 
 
 def _mlp(x: torch.Tensor, layer: LayerWeights, c: ModelConfig) -> torch.Tensor:
-    gate, up = F.linear(rms_norm(x, layer.norm2, c.rms_eps), layer.gate_up).chunk(2, dim=-1)
-    return F.linear(F.silu(gate) * up, layer.down)
+    gate, up = _linear(rms_norm(x, layer.norm2, c.rms_eps), layer, "gate_up").chunk(2, dim=-1)
+    return _linear(F.silu(gate) * up, layer, "down")
 
 
-def _shared(x: torch.Tensor, c: ModelConfig) -> torch.Tensor:
-    """Key or value heads [_, kv_heads, _, _] repeated for the query heads that share them."""
-    return x if c.kv_heads == c.heads else x.repeat_interleave(c.heads // c.kv_heads, dim=1)
-
-
-def _grid(x: torch.Tensor, group: AttentionGroup) -> torch.Tensor:
-    """A group's tokens as [sequences, heads, longest, head_dim]."""
-    rows = x[group.start : group.end]
-    if group.grid is not None:
-        rows = rows.index_select(0, group.grid)
-    return rows.view(group.sequences, group.longest, *x.shape[1:]).transpose(1, 2)
-
-
-def _packed_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, groups: list[AttentionGroup], c: ModelConfig
+def _layer(
+    x: torch.Tensor,
+    index: int,
+    layer: LayerWeights,
+    c: ModelConfig,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    attend: Attend,
 ) -> torch.Tensor:
-    outputs = []
-    for group in groups:
-        out = F.scaled_dot_product_attention(
-            _grid(q, group), _shared(_grid(k, group), c), _shared(_grid(v, group), c), is_causal=True
-        )
-        out = out.transpose(1, 2).reshape(group.sequences * group.longest, -1)
-        outputs.append(out if group.kept is None else out.index_select(0, group.kept))
-    return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+    q, k, v = _project(x, layer, c, cos, sin)
+    x = x + _linear(attend(index, q, k, v), layer, "out")
+    return x + _mlp(x, layer, c)
 
 
-def forward_packed(weights: Weights, rope: Rope, batch: PackedBatch) -> torch.Tensor:
-    """Final hidden states [tokens, hidden] of a packed batch; differentiable."""
+def _layers(weights: Weights, tokens: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
+    """Hidden states [tokens, hidden] before the final norm."""
     c = weights.config
-    x = F.embedding(batch.tokens, weights.embed)
-    cos, sin = rope.at(batch.positions)
-    for layer in weights.layers:
-        q, k, v = _project(x, layer, c, cos, sin)
-        x = x + F.linear(_packed_attention(q, k, v, batch.groups, c), layer.out)
-        x = x + _mlp(x, layer, c)
-    return rms_norm(x, weights.final_norm, c.rms_eps)
-
-
-@dataclass
-class PrefillGroup:
-    """Prompt chunks of rows [row, row + count) on a padded grid (count × longest)."""
-
-    row: int
-    count: int
-    longest: int
-    # Flat token indices of the grid; padding repeats a valid token and is dropped through `kept`.
-    grid: torch.Tensor
-    kept: torch.Tensor
-    # Keys looked at, counted from position 0, and which of them: bool [count, 1, longest, seen].
-    seen: int
-    mask: torch.Tensor
-
-
-@dataclass
-class CachedStep:
-    """One step of continuous batching over cache rows [0, n): the first `decoding` rows take one token each, the
-    others a chunk of prompt. `last` holds the flat index of each row's last token."""
-
-    tokens: torch.Tensor
-    positions: torch.Tensor
-    rows: torch.Tensor
-    last: torch.Tensor
-    decoding: int
-    # Keys looked at by decoding rows, and which of them: bool [decoding, 1, 1, seen].
-    decode_seen: int
-    decode_mask: torch.Tensor | None
-    prefill: list[PrefillGroup]
-
-
-@torch.inference_mode()
-def forward_cached(weights: Weights, rope: Rope, cache: KvRows, step: CachedStep) -> torch.Tensor:
-    """Logits [rows, vocab] after each row's last token; writes the step's keys and values into the cache."""
-    c = weights.config
-    x = F.embedding(step.tokens, weights.embed)
-    cos, sin = rope.at(step.positions)
+    x = F.embedding(tokens, weights.embed).to(weights.compute)
+    cos, sin = rope_of(c, tokens.device).at(positions)
     for index, layer in enumerate(weights.layers):
-        q, k, v = _project(x, layer, c, cos, sin)
-        cache.write(index, step.rows, step.positions, k, v)
-        attended = [_decode_attention(q, cache, index, step, c)] if step.decoding else []
-        attended += [_prefill_attention(q, cache, index, group, c) for group in step.prefill]
-        x = x + F.linear(attended[0] if len(attended) == 1 else torch.cat(attended), layer.out)
-        x = x + _mlp(x, layer, c)
-    return F.linear(rms_norm(x[step.last], weights.final_norm, c.rms_eps), weights.head)
+        if weights.recompute and torch.is_grad_enabled():
+            x = checkpoint(_layer, x, index, layer, c, cos, sin, attend, use_reentrant=False)
+        else:
+            x = _layer(x, index, layer, c, cos, sin, attend)
+    return x
 
 
-def _decode_attention(q: torch.Tensor, cache: KvRows, index: int, step: CachedStep, c: ModelConfig) -> torch.Tensor:
-    keys, values = cache.read(index, 0, step.decoding, step.decode_seen)
-    out = F.scaled_dot_product_attention(
-        q[: step.decoding].unsqueeze(2), _shared(keys, c), _shared(values, c), attn_mask=step.decode_mask
-    )
-    return out.reshape(step.decoding, -1)
+def packed_hidden(weights: Weights, batch: PackedBatch) -> torch.Tensor:
+    """Final hidden states [tokens, hidden] of a packed batch; differentiable."""
+    x = _layers(weights, batch.tokens, batch.positions, PackedAttention(batch.groups))
+    return rms_norm(x, weights.final_norm, weights.config.rms_eps)
 
 
-def _prefill_attention(q: torch.Tensor, cache: KvRows, index: int, group: PrefillGroup, c: ModelConfig) -> torch.Tensor:
-    keys, values = cache.read(index, group.row, group.row + group.count, group.seen)
-    queries = q[group.grid].view(group.count, group.longest, c.heads, c.head_dim).transpose(1, 2)
-    out = F.scaled_dot_product_attention(queries, _shared(keys, c), _shared(values, c), attn_mask=group.mask)
-    return out.transpose(1, 2).reshape(group.count * group.longest, -1)[group.kept]
+def cached_hidden(weights: Weights, cache: KvRows, step: CachedStep) -> torch.Tensor:
+    """Final hidden states [rows, hidden] of each row's last token; writes the step's keys and values into the cache."""
+    x = _layers(weights, step.tokens, step.positions, CachedAttention(cache, step))
+    return rms_norm(x[step.last], weights.final_norm, weights.config.rms_eps)

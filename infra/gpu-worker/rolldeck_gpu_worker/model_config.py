@@ -1,11 +1,18 @@
-"""Shape of a model, parsed once from a Hugging Face `config.json`. Only dense Qwen3 is implemented; anything that would
-change the forward pass and is not implemented is refused here rather than ignored."""
+"""Shape of a model, parsed once from a Hugging Face `config.json`.
+
+A dense Qwen3 runs in this worker's own forward pass; anything that would change that pass and is not implemented there is
+left to `transformers`, or refused, rather than ignored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Literal
 
-from .errors import bad_input
+from .errors import WorkerError, bad_input
+
+Runner = Literal["qwen3", "transformers"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,8 @@ class ModelConfig:
     rope_theta: float
     init_std: float
     tied: bool
+    # Whose forward pass computes it.
+    runner: Runner = "qwen3"
 
     @property
     def qkv_rows(self) -> int:
@@ -29,7 +38,7 @@ class ModelConfig:
 
 
 def parse_model_config(raw: dict) -> ModelConfig:
-    """@raises WorkerError bad_input when the folder is not a dense Qwen3 this worker can run exactly."""
+    """@raises WorkerError bad_input when the folder is not a dense Qwen3 that the own forward pass computes exactly."""
     architectures = raw.get("architectures") or []
     if architectures != ["Qwen3ForCausalLM"]:
         raise bad_input(
@@ -44,14 +53,39 @@ def parse_model_config(raw: dict) -> ModelConfig:
     for key, is_refused in refused.items():
         if is_refused:
             raise bad_input(f"config.json: {key}={raw.get(key)!r} is not supported", "base_model")
-    heads = int(raw["num_attention_heads"])
-    hidden = int(raw["hidden_size"])
+    return _shape(raw, "qwen3")
+
+
+def parse_any_config(raw: dict) -> ModelConfig:
+    """As `parse_model_config`; what it refuses is given to `transformers`, when that is installed.
+
+    @raises WorkerError bad_input when neither runs it"""
+    try:
+        return parse_model_config(raw)
+    except WorkerError as error:
+        architectures = raw.get("architectures") or []
+        if len(architectures) != 1 or not re.fullmatch(r"\w+ForCausalLM", str(architectures[0])):
+            raise
+        if find_spec("transformers") is None:
+            raise bad_input(f"{error.detail}; install transformers to run it", "base_model") from error
+        shape = _shape(raw, "transformers")
+        # Within a sliding window the attention is the whole one.
+        window = raw.get("sliding_window") if raw.get("use_sliding_window", True) else None
+        return shape if not window else replace(shape, max_context=min(shape.max_context, int(window)))
+
+
+def _shape(raw: dict, runner: Runner) -> ModelConfig:
+    needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+    for key in needed:
+        if isinstance(raw.get(key), bool) or not isinstance(raw.get(key), int) or raw[key] < 1:
+            raise bad_input(f"config.json: {key} must be a whole number above 0", "base_model")
+    heads, hidden = raw["num_attention_heads"], raw["hidden_size"]
     theta = raw.get("rope_theta") or (raw.get("rope_parameters") or {}).get("rope_theta") or 10000.0
     return ModelConfig(
-        vocab_size=int(raw["vocab_size"]),
+        vocab_size=raw["vocab_size"],
         hidden_size=hidden,
-        intermediate_size=int(raw["intermediate_size"]),
-        layers=int(raw["num_hidden_layers"]),
+        intermediate_size=int(raw.get("intermediate_size") or 4 * hidden),
+        layers=raw["num_hidden_layers"],
         heads=heads,
         kv_heads=int(raw.get("num_key_value_heads") or heads),
         head_dim=int(raw.get("head_dim") or hidden // heads),
@@ -60,6 +94,7 @@ def parse_model_config(raw: dict) -> ModelConfig:
         rope_theta=float(theta),
         init_std=float(raw.get("initializer_range", 0.02)),
         tied=bool(raw.get("tie_word_embeddings", False)),
+        runner=runner,
     )
 
 

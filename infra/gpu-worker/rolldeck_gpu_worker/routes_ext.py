@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator
-from pathlib import Path
+import hashlib
+from collections.abc import AsyncGenerator, Iterator
+from typing import TypeVar
 
 from .checkpoints import parse_path
 from .errors import WorkerError, bad_input
-from .hf_export import export_hf
+from .hf_export import export_hf, export_peft
 from .hosted_models import HostedModel
 from .http_server import Request, Response, json_response
 from .losses import losses
@@ -18,7 +18,8 @@ from .prometheus import render_metrics
 from .router import Router
 from .service import Service
 
-_PART = 1 << 20
+_Part = TypeVar("_Part")
+_FORMATS = {"hf": export_hf, "peft": export_peft}
 
 
 class ExtRoutes:
@@ -50,12 +51,15 @@ class ExtRoutes:
             {
                 "boot_id": self._s.boot_id,
                 "device": str(self._s.device),
+                "dtype": str(self._s.dtype).removeprefix("torch."),
+                "optimizer": {"name": "adamw", "moments": str(self._s.moments).removeprefix("torch.")},
                 "versions": self._s.versions(),
                 "memory_bytes": device_memory_bytes(self._s.device),
                 "peak_bytes": peak_bytes(self._s.device),
                 "base_models": bases,
                 "losses": list(losses),
                 "reduction": "sum",
+                "engine": "torch" if self._s.settings.vllm_url is None else "vllm",
                 "instant_engine": self._s.settings.instant_engine,
             }
         )
@@ -93,10 +97,12 @@ class ExtRoutes:
             {
                 "model_id": model.model_id,
                 "base_model": model.base.name,
+                "lora_rank": model.lora.rank if model.lora is not None else 0,
                 "step": model.step,
                 "weight_version": model.weight_version,
                 "last_seq_id": model.journal.last,
                 "accumulated_datums": model.trainer.accumulated_datums if model.trainer else 0,
+                "optimizer_state_bytes": model.trainer.optimiser.state_bytes if model.trainer else 0,
                 "skipped_steps": model.trainer.skipped if model.trainer else 0,
                 "checkpoints": [
                     {"name": c.id.name, "path": c.id.path, "step": c.state["step"], "bytes": c.bytes}
@@ -106,23 +112,28 @@ class ExtRoutes:
         )
 
     async def export(self, request: Request) -> Response:
-        """A tar of a Hugging Face folder; its sha256 is in the headers."""
-        if request.query.get("format", "hf") != "hf":
-            raise bad_input("only hf: this worker trains all weights", "format")
+        """A tar of a Hugging Face folder, or of a PEFT adapter; its sha256 is in the headers."""
+        write = _FORMATS.get(request.query.get("format", "hf"))
+        if write is None:
+            raise bad_input(f"must be one of {', '.join(_FORMATS)}", "format")
         p = request.params
-        checkpoint = self._s.checkpoints.get(parse_path(f"tinker://{p['model']}/{p['kind']}/{p['name']}"))
+        id = parse_path(f"tinker://{p['model']}/{p['kind']}/{p['name']}")
+        # What leaves the worker is what was saved.
+        checkpoint = await asyncio.to_thread(self._s.checkpoints.verified, id)
         base = self._s.base_models.get(checkpoint.state["base_model"])
-        folder = tempfile.TemporaryDirectory(prefix="rolldeck-export-")
-        tar = Path(folder.name) / "export.tar"
-        digest = await asyncio.to_thread(export_hf, checkpoint, base, tar)
+        tar = await asyncio.to_thread(write, checkpoint, base)
+        digest = hashlib.sha256()
+        async for _ in _in_thread(tar.hashed(digest)):
+            # What whoever asked may interrupt.
+            pass
         name = f"{checkpoint.id.model_id}-{checkpoint.id.name}.tar"
         headers = {
-            "X-Content-Sha256": digest,
-            "ETag": f'"{digest}"',
+            "X-Content-Sha256": digest.hexdigest(),
+            "ETag": f'"{digest.hexdigest()}"',
             "Content-Disposition": f'attachment; filename="{name}"',
         }
         return Response(
-            content_type="application/x-tar", headers=headers, stream=_parts(tar, folder), length=tar.stat().st_size
+            content_type="application/x-tar", headers=headers, stream=_in_thread(tar.parts()), length=tar.length
         )
 
     async def cancel(self, request: Request) -> Response:
@@ -165,10 +176,7 @@ class ExtRoutes:
         return json_response({"status": "shutting down"})
 
 
-async def _parts(file: Path, folder: tempfile.TemporaryDirectory) -> AsyncIterator[bytes]:
-    try:
-        with open(file, "rb") as source:
-            while part := source.read(_PART):
-                yield part
-    finally:
-        folder.cleanup()
+async def _in_thread(parts: Iterator[_Part]) -> AsyncGenerator[_Part, None]:
+    """Takes each part on another thread: the disk must not hold up the loop."""
+    while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        yield part

@@ -8,15 +8,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .adamw import AdamParams
+from .adamw import AdamParams, check_betas
 from .checkpoints import CheckpointId, check_name, parse_path
 from .datums import LossRequest, parse_loss_request
 from .errors import WorkerError, bad_input
 from .hosted_models import HostedModel
 from .http_server import Request, Response, json_response
+from .lora import LoraSpec
+from .model_creation import NewModel, check_optimizer, create_model, parse_number, parse_user_metadata
 from .router import Router
-from .service import Service
+from .service import SaveOptions, Service
 from .snapshots import Snapshot
+from .tinker_proto import PROTO_TYPE, decode_forward_backward
 
 # Training requests of one model waiting for the engine before 429.
 _MAX_QUEUED = 64
@@ -44,23 +47,34 @@ class TrainingRoutes:
         router.add("POST", "/api/v1/save_weights_for_sampler", self.save_weights_for_sampler)
 
     async def forward(self, request: Request) -> Response:
-        model, body, asked = self._loss(request, "forward_input")
+        return await self._forward(request, None)
+
+    async def _forward(self, request: Request, body: dict | None) -> Response:
+        model, body, asked = self._loss(request, "forward_input", body)
         return await self._ordered(model, body, "forward", asked.digest, lambda: model.training().forward(asked))
 
     async def forward_backward(self, request: Request) -> Response:
-        model, body, asked = self._loss(request, "forward_backward_input")
+        """The binary message may ask for the forward pass only."""
+        body = None
+        if PROTO_TYPE in request.headers.get("content-type", ""):
+            body, forward_only = decode_forward_backward(request.body)
+            if forward_only:
+                return await self._forward(request, body)
+        model, body, asked = self._loss(request, "forward_backward_input", body)
         return await self._ordered(
             model, body, "forward_backward", asked.digest, lambda: model.training().forward_backward(asked)
         )
 
-    def _loss(self, request: Request, key: str) -> tuple[HostedModel, dict, LossRequest]:
-        model, body = self._open(request)
+    def _loss(self, request: Request, key: str, body: dict | None) -> tuple[HostedModel, dict, LossRequest]:
+        """@param body: of a binary message; None: the request's JSON"""
+        model, body = self._open(request, body)
         config = model.base.config
         return model, body, parse_loss_request(body.get(key), config.vocab_size, config.max_context, key)
 
     async def optim_step(self, request: Request) -> Response:
         model, body = self._open(request)
         params = _adam_params(body.get("adam_params"))
+        check_betas(params, self._s.moments)
         expected = body.get("expect_step")
         if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 0):
             raise bad_input("must be a whole number from 0", "expect_step")
@@ -76,12 +90,17 @@ class TrainingRoutes:
             model.queued_steps -= 1
             self._s.events.changed()
 
+        def step() -> dict:
+            stepped = model.training().optim_step(params, expected)
+            # Beside the metrics: those are equal whenever the step is.
+            return {**stepped, "machine": self._s.machine_metrics(model)}
+
         return await self._ordered(
             model,
             body,
             "optim_step",
             _digest(body),
-            lambda: model.training().optim_step(params, expected),
+            step,
             before=check,
             on_end=ended,
         )
@@ -89,44 +108,76 @@ class TrainingRoutes:
     async def save_weights(self, request: Request) -> Response:
         model, body = self._open(request)
         id = CheckpointId(model.model_id, "weights", check_name(body.get("path"), "path"))
+        options = _save_options(body)
 
         def save() -> dict:
-            return {**self._s.save(model, id, with_optimiser=True), "type": "save_weights"}
+            return {**self._s.save(model, id, with_optimiser=True, options=options), "type": "save_weights"}
 
         return await self._ordered(model, body, "save_weights", _digest(body), save)
 
     async def load_weights(self, request: Request) -> Response:
-        model, body = self._open(request)
+        """Into a model, or with `session_id` into a new one that is made as the checkpoint asks."""
+        body = request.json()
         id = parse_path(body.get("path"))
         with_optimiser = body.get("optimizer", True)
         if not isinstance(with_optimiser, bool):
             raise bad_input("must be true or false", "optimizer")
+        check_optimizer(body.get("optimizer_config"))
+        if body.get("session_id") is not None:
+            return self._create_from(request, body, id, with_optimiser)
+        model, body = self._open(request, body)
         stored = self._s.checkpoints.get(id)
         source = self._s.base_models.get(stored.state["base_model"])
         if source.config != model.base.config:
             raise bad_input(f"the checkpoint is of {source.name}, whose shape differs", "path")
+        if stored.lora != model.lora:
+            raise bad_input(f"the checkpoint is of {_kind(stored.lora)}, the model trains {_kind(model.lora)}", "path")
+        if model.lora is not None and source.name != model.base.name:
+            raise bad_input(f"the checkpoint adapts {source.name}, the model {model.base.name}", "path")
 
         def load() -> dict:
-            trainer = model.training()
-            if trainer.accumulated_datums:
-                raise WorkerError("conflict", "a gradient is accumulated: load before training, or zero it", "path")
-            state = self._s.checkpoints.load(id, trainer.weights, trainer.optimiser if with_optimiser else None)
-            if not with_optimiser:
-                trainer.optimiser.reset()
-            trainer.reset(state["step"] if with_optimiser else 0)
-            return {"path": id.path, "step": trainer.step, "type": "load_weights"}
+            return {**self._load(model, id, with_optimiser), "type": "load_weights"}
 
         return await self._ordered(model, body, "load_weights", _digest(body), load)
+
+    def _create_from(self, request: Request, body: dict, id: CheckpointId, with_optimiser: bool) -> Response:
+        session = self._s.sessions.heartbeat(body.get("session_id"))
+        run = self._s.guard_files(request.headers)
+        stored = self._s.checkpoints.get(id)
+        base = self._s.base_models.get(stored.state["base_model"])
+        if body.get("base_model") not in (None, base.name):
+            raise bad_input(f"the checkpoint is of {base.name}", "base_model")
+        metadata = parse_user_metadata(body.get("user_metadata"))
+        source = f"{id.path} {with_optimiser}"
+        seed = stored.state["seed"]
+        asked = NewModel(session.session_id, parse_number(body), base, stored.lora, seed, metadata, run, source)
+        load = lambda model: self._load(model, id, with_optimiser)  # noqa: E731
+        return json_response(create_model(self._s, asked, "load_weights", load))
+
+    def _load(self, model: HostedModel, id: CheckpointId, with_optimiser: bool) -> dict:
+        """Engine thread: copies a checkpoint in."""
+        trainer = model.training()
+        if trainer.accumulated_datums:
+            raise WorkerError("conflict", "a gradient is accumulated: load before training, or zero it", "path")
+        state = self._s.checkpoints.load(id, trainer.weights, trainer.optimiser if with_optimiser else None)
+        if not with_optimiser:
+            trainer.optimiser.reset()
+        trainer.reset(state["step"] if with_optimiser else 0)
+        return {"path": id.path, "model_id": model.model_id, "step": trainer.step}
 
     async def save_weights_for_sampler(self, request: Request) -> Response:
         """With `path` a stored sampler checkpoint, else an ephemeral sampling session of the newest weights."""
         model, body = self._open(request)
+        if body.get("kind", "snapshot") != "snapshot":
+            raise bad_input("only snapshot: weights that serve do not change", "kind")
         start: Callable[[], dict]
         if body.get("path") is not None:
             id = CheckpointId(model.model_id, "sampler_weights", check_name(body["path"], "path"))
+            options = _save_options(body)
 
             def start() -> dict:
-                return {**self._s.save(model, id, with_optimiser=False), "type": "save_weights_for_sampler"}
+                saved = self._s.save(model, id, with_optimiser=False, options=options)
+                return {**saved, "type": "save_weights_for_sampler"}
         else:
 
             def start() -> dict:
@@ -137,6 +188,7 @@ class TrainingRoutes:
     def _commit(self, model: HostedModel) -> dict:
         """Engine thread: the newest weights serve from here on."""
         snapshot = Snapshot(model.model_id, model.training().step, model.training().weights.snapshot())
+        self._s.engine.commit(snapshot)
         session_id, retired = self._s.models.serve(model, snapshot)
         model.weight_version = snapshot.version
         for old in retired:
@@ -148,8 +200,8 @@ class TrainingRoutes:
             "type": "save_weights_for_sampler",
         }
 
-    def _open(self, request: Request) -> tuple[HostedModel, dict]:
-        body = request.json()
+    def _open(self, request: Request, body: dict | None = None) -> tuple[HostedModel, dict]:
+        body = request.json() if body is None else body
         model = self._s.models.get(body.get("model_id"))
         self._s.guard(request.headers, model)
         return model, body
@@ -189,6 +241,22 @@ class TrainingRoutes:
             model.journal.record(seq_id, kind, digest, entry.request_id)
         self._s.queue(entry, kind, start, on_end)
         return json_response({"request_id": entry.request_id, "model_id": model.model_id})
+
+
+def _kind(lora: LoraSpec | None) -> str:
+    if lora is None:
+        return "all weights"
+    parts = [name for name in ("attn", "mlp", "unembed") if getattr(lora, f"train_{name}")]
+    return f"an adapter of rank {lora.rank} ({', '.join(parts)})"
+
+
+def _save_options(body: dict) -> SaveOptions:
+    overwrite, ttl_s = body.get("overwrite", False), body.get("ttl_seconds")
+    if not isinstance(overwrite, bool):
+        raise bad_input("must be true or false", "overwrite")
+    if ttl_s is not None and (isinstance(ttl_s, bool) or not isinstance(ttl_s, int) or not 0 < ttl_s < 2**40):
+        raise bad_input("must be a whole number of seconds above 0", "ttl_seconds")
+    return SaveOptions(overwrite, ttl_s, parse_user_metadata(body.get("user_metadata")))
 
 
 def _digest(body: dict) -> str:

@@ -15,6 +15,8 @@ from .errors import bad_input
 from .sampling import SamplingParams
 
 _MAX_SAMPLES = 1024
+# Options of the protocol that would change the answer and are not implemented.
+_UNSUPPORTED = ("topk_sample_logprobs", "target_prompt_logprobs", "prompt_alt_tokens_k", "record_stability_info")
 _KEYS = {"max_tokens", "temperature", "top_p", "top_k", "seed", "stop"}
 
 
@@ -25,6 +27,8 @@ class SampleRequest:
     num_samples: int
     prompt_logprobs: bool
     top_prompt_logprobs: int
+    # Only the prompt's last so many tokens are scored; None: all.
+    prompt_logprobs_last: int | None = None
 
 
 def parse_sample_request(body: dict, base: BaseModel) -> SampleRequest:
@@ -60,7 +64,13 @@ def parse_sample_request(body: dict, base: BaseModel) -> SampleRequest:
         stop_strings=stop_strings,
     )
     top = _integer(body.get("topk_prompt_logprobs") or 0, "topk_prompt_logprobs", 0, 100)
-    return SampleRequest(prompt, params, num_samples, bool(body.get("prompt_logprobs")), top)
+    last = body.get("prompt_logprobs_last_n")
+    if last is not None:
+        _integer(last, "prompt_logprobs_last_n", 1, len(prompt) - 1)
+    for key in _UNSUPPORTED:
+        if body.get(key):
+            raise bad_input("is not supported by this worker", key)
+    return SampleRequest(prompt, params, num_samples, bool(body.get("prompt_logprobs")), top, last)
 
 
 def _stops(raw: Any, base: BaseModel) -> tuple[frozenset[int], tuple[bytes, ...]]:

@@ -12,6 +12,7 @@ from .errors import WorkerError
 @dataclass
 class Session:
     session_id: str
+    user_metadata: dict | None = None
     heard_at: float = field(default_factory=time.time)
 
 
@@ -26,16 +27,24 @@ class Sessions:
     def lease_s(self) -> float:
         return self._lease_s
 
-    def open(self) -> Session:
-        session = Session(f"s-{secrets.token_hex(8)}")
+    def open(self, user_metadata: dict | None = None) -> Session:
+        session = Session(f"s-{secrets.token_hex(8)}", user_metadata)
         self._sessions[session.session_id] = session
         return session
 
-    def heartbeat(self, session_id: object) -> Session:
+    def ids(self) -> list[str]:
+        return list(self._sessions)
+
+    def get(self, session_id: object) -> Session:
         """@raises WorkerError unknown_model for a session that ended or belongs to another process."""
         session = self._sessions.get(session_id) if isinstance(session_id, str) else None
         if session is None:
             raise WorkerError("unknown_model", "no such session in this process", "session_id")
+        return session
+
+    def heartbeat(self, session_id: object) -> Session:
+        """As `get`, and renews the lease."""
+        session = self.get(session_id)
         session.heard_at = time.time()
         return session
 

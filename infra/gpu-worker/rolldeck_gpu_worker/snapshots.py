@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from .weights import Weights
+from .policy_weights import PolicyWeights
 
 _uids = itertools.count(1)
 
@@ -17,5 +17,5 @@ class Snapshot:
 
     owner: str
     version: int
-    weights: Weights
+    weights: PolicyWeights
     uid: int = field(default_factory=lambda: next(_uids))

@@ -6,6 +6,7 @@ inside forward_backward discards the whole accumulated gradient."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
@@ -17,10 +18,10 @@ from .datums import Datum, LossRequest
 from .errors import WorkerError
 from .logprobs import target_logprobs
 from .losses import TokenInputs, token_losses
-from .memory import is_out_of_memory, peak_bytes, release_cached
-from .model import Rope, forward_packed
+from .memory import is_out_of_memory, peak_bytes, release_cached, wait_for
 from .packing import first_fit_decreasing, pack
-from .weights import Weights
+from .phases import Phase, update_flops
+from .policy_weights import PolicyWeights
 
 Task = Generator[None, None, dict]
 
@@ -61,17 +62,23 @@ def _tensor(array: np.ndarray) -> dict:
 
 
 class Trainer:
-    """@param micro_batch_tokens: largest packed micro-batch; a loss request may ask for fewer tokens."""
+    """@param micro_batch_tokens: largest packed micro-batch; a loss request may ask for fewer tokens.
+    @param moments: what the optimizer's are kept in"""
 
-    def __init__(self, weights: Weights, rope: Rope, micro_batch_tokens: int):
+    def __init__(self, weights: PolicyWeights, micro_batch_tokens: int, moments: torch.dtype = torch.float32):
         self.weights = weights
-        self.optimiser = AdamW(weights.flat)
+        self.optimiser = AdamW(weights.trained_flat, moments)
         self.step = 0
         self.skipped = 0
         self.trained_tokens = 0
-        self._rope = rope
+        # Largest |own − sampler's log-probability| of the newest request that has any.
+        self.logprob_gap: float | None = None
+        self.forwarded = Phase()
+        self.updated = Phase()
         self._budget = micro_batch_tokens
         self._kept: list[LossRequest] = []
+        # Summed over what is kept.
+        self._loss = 0.0
 
     @property
     def accumulated_datums(self) -> int:
@@ -80,6 +87,7 @@ class Trainer:
     def zero_grad(self) -> None:
         self.weights.grad_flat.zero_()
         self._kept.clear()
+        self._loss = 0.0
 
     def reset(self, step: int) -> None:
         """After new weights were copied in: no gradient, this step count."""
@@ -103,6 +111,7 @@ class Trainer:
             result = yield from self._again_smaller(kept, error)
             return result
         self._kept.append(request)
+        self._loss += result["metrics"]["loss:sum"]
         return result
 
     def _again_smaller(self, kept: list[LossRequest], cause: BaseException) -> Task:
@@ -113,6 +122,7 @@ class Trainer:
         try:
             for request in kept:
                 result = yield from self._run(request, self._budget, train=True)
+                self._loss += result["metrics"]["loss:sum"]
         except BaseException as error:
             self.zero_grad()
             if not is_out_of_memory(error):
@@ -129,12 +139,24 @@ class Trainer:
         lengths = [len(datum.tokens) for datum in request.data]
         sums = LossSums(logprobs=[None] * len(lengths), elementwise=[None] * len(lengths))
         for indices in first_fit_decreasing(lengths, budget):
+            started = time.perf_counter()
             self._micro_batch(request, indices, sums, train)
+            self._count([lengths[index] for index in indices], time.perf_counter() - started, train)
             yield
+        if request.loss != "cross_entropy" and sums.tokens:
+            self.logprob_gap = sums.gap
         sums.all_masked = sum(1 for datum in request.data if not datum.weights.any())
         if train:
             self.trained_tokens += request.tokens
         return sums.result()
+
+    def _count(self, lengths: list[int], seconds: float, train: bool) -> None:
+        if not train:
+            self.forwarded.add(sum(lengths), seconds)
+            return
+        weights = self.weights
+        flops = update_flops(weights.config, weights.flat.numel(), lengths, weights.adapter is not None)
+        self.updated.add(sum(lengths), seconds, flops)
 
     def _micro_batch(self, request: LossRequest, indices: list[int], sums: LossSums, train: bool) -> None:
         datums = [request.data[index] for index in indices]
@@ -142,15 +164,16 @@ class Trainer:
         batch = pack([datum.tokens for datum in datums], device)
         ordered = [datums[index] for index in batch.order]
         targets = torch.from_numpy(np.concatenate([d.targets for d in ordered])).to(device)
-        inputs = _token_inputs(ordered, device)
+        inputs = _token_inputs(ordered, batch.starts, device)
         with torch.set_grad_enabled(train):
-            hidden = forward_packed(self.weights, self._rope, batch)
+            hidden = self.weights.hidden(batch)
             lp, entropies = target_logprobs(
                 hidden,
                 self.weights.head,
                 targets,
                 request.config.get("temperature", 1.0),
                 with_entropy=bool(request.config.get("entropy_coef")),
+                low_rank=self.weights.head_low_rank,
             )
             loss, clipped = token_losses(request.loss, lp, entropies, inputs, request.config)
             if train:
@@ -180,8 +203,11 @@ class Trainer:
         @raises WorkerError step_mismatch when the model's step is not `expect_step`; nothing is applied."""
         if expect_step is not None and expect_step != self.step:
             raise WorkerError("step_mismatch", f"the model is at step {self.step}, not {expect_step}", "expect_step")
-        datums = self.accumulated_datums
-        norm, applied = self.optimiser.step(self.weights.flat, self.weights.grad_flat, params)
+        datums, loss = self.accumulated_datums, self._loss
+        started = time.perf_counter()
+        norm, applied = self.optimiser.step(self.weights.trained_flat, self.weights.grad_flat, params)
+        wait_for(self.weights.flat.device)
+        self.updated.add(0, time.perf_counter() - started)
         self.zero_grad()
         self.step += 1
         self.skipped += 0 if applied else 1
@@ -190,13 +216,15 @@ class Trainer:
             "skipped": 0.0 if applied else 1.0,
             "learning_rate": params.learning_rate,
             "datums": float(datums),
+            "loss": loss,
         }
         return {"metrics": metrics, "step": self.step}
 
 
-def _token_inputs(datums: list[Datum], device: torch.device) -> TokenInputs:
+def _token_inputs(datums: list[Datum], starts: list[int], device: torch.device) -> TokenInputs:
     def flat(name: str) -> torch.Tensor:
         return torch.from_numpy(np.concatenate([getattr(d, name) for d in datums])).to(device)
 
     refs = None if any(d.ref_logprobs is None for d in datums) else flat("ref_logprobs")
-    return TokenInputs(flat("weights"), flat("logprobs"), flat("advantages"), refs)
+    row_of = torch.from_numpy(np.repeat(np.arange(len(datums)), np.diff(starts))).to(device)
+    return TokenInputs(flat("weights"), flat("logprobs"), flat("advantages"), refs, row_of)

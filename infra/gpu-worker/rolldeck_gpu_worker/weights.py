@@ -1,18 +1,32 @@
-"""Weights in one flat float32 buffer with named views into it.
+"""Dense Qwen3 weights in one flat buffer with named views into it.
 
-Invariant: every parameter is a view of `flat`, so a snapshot is one clone, the global gradient norm one reduction and
-an AdamW step a handful of whole-buffer operations. Query/key/value and gate/up projections are stored fused;
-`to_hf`/`load_hf` translate to and from Hugging Face names."""
+Query/key/value and gate/up projections are stored fused; `hf_views` translates to Hugging Face names."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 
-from .errors import bad_input
+from .attention import CachedStep
+from .flat_views import flat_views
+from .kv_rows import KvRows
+from .lora import UNEMBED, LoraAdapter, LoraSpec, LowRank
+from .model import cached_hidden, packed_hidden
 from .model_config import ModelConfig
+from .packing import PackedBatch
+from .policy_weights import PolicyWeights
+
+_ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+_MLP = ("gate_proj", "up_proj", "down_proj")
+# Which modules each stored projection is made of.
+_FUSED = {
+    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "out": ("self_attn.o_proj",),
+    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": ("mlp.down_proj",),
+}
 
 
 @dataclass
@@ -25,79 +39,72 @@ class LayerWeights:
     norm2: torch.Tensor
     gate_up: torch.Tensor
     down: torch.Tensor
+    # Additions to projections, by projection: one for each module it is made of.
+    low_rank: dict[str, list[LowRank]] = field(default_factory=dict)
 
 
-class Weights:
+class Weights(PolicyWeights):
     """One set of weights. `with_grad` makes the views leaves whose gradients accumulate into `grad_flat`."""
 
-    def __init__(self, config: ModelConfig, flat: torch.Tensor, with_grad: bool = False):
-        self.config = config
-        self.flat = flat
-        self.grad_flat = torch.zeros_like(flat) if with_grad else None
-        self.views: dict[str, torch.Tensor] = {}
-        offset = 0
-        for name, shape in parameter_shapes(config).items():
-            size = math.prod(shape)
-            view = flat[offset : offset + size].view(shape)
-            if self.grad_flat is not None:
-                view = view.detach().requires_grad_()
-                view.grad = self.grad_flat[offset : offset + size].view(shape)
-            self.views[name] = view
-            offset += size
+    def __init__(
+        self, config: ModelConfig, flat: torch.Tensor, with_grad: bool = False, adapter: LoraAdapter | None = None
+    ):
+        super().__init__(config, flat, with_grad, adapter)
+        self.views = flat_views(flat, parameter_shapes(config), self._own_grad)
         self.embed = self.views["embed"]
         self.final_norm = self.views["final_norm"]
         self.head = self.embed if config.tied else self.views["head"]
         self.layers = [self._layer(index) for index in range(config.layers)]
 
     def _layer(self, index: int) -> LayerWeights:
-        names = LayerWeights.__dataclass_fields__
-        return LayerWeights(**{name: self.views[f"{index}.{name}"] for name in names})
+        names = [name for name in LayerWeights.__dataclass_fields__ if name != "low_rank"]
+        low_ranks = self.adapter.low_ranks if self.adapter is not None else {}
+        low_rank = {
+            name: [low_ranks[f"model.layers.{index}.{part}"] for part in parts]
+            for name, parts in _FUSED.items()
+            if f"model.layers.{index}.{parts[0]}" in low_ranks
+        }
+        return LayerWeights(**{name: self.views[f"{index}.{name}"] for name in names}, low_rank=low_rank)
+
+    def hidden(self, batch: PackedBatch) -> torch.Tensor:
+        return packed_hidden(self, batch)
+
+    def _cached_hidden(self, cache: KvRows, step: CachedStep) -> torch.Tensor:
+        return cached_hidden(self, cache, step)
 
     def snapshot(self) -> Weights:
-        """An independent copy for the sampler; later updates do not reach it."""
-        return Weights(self.config, self.flat.detach().clone())
+        config, flat = self.config, self.flat.detach().to(self.compute, copy=True)
+        if self.adapter is not None and UNEMBED in self.adapter.low_ranks and config.tied:
+            # The addition is the head's alone: embedding and head are two from here on, the head last in the buffer.
+            embed = self.embed.detach().to(self.compute).reshape(-1)
+            merged = Weights(replace(config, tied=False), torch.cat([flat, embed]))
+        else:
+            merged = Weights(config, flat)
+        self._add_deltas(merged)
+        return merged
 
-    def to_hf(self) -> dict[str, torch.Tensor]:
-        """Copies by Hugging Face name, on the CPU."""
-        return {name: view.detach().cpu().contiguous().clone() for name, view in self._hf_views().items()}
-
-    def load_hf(self, tensors: dict[str, torch.Tensor]) -> None:
-        """Copies Hugging Face tensors in. @raises WorkerError bad_input when a tensor is missing or misshapen."""
-        # Without gradients: the copies below are not part of any graph.
-        targets = Weights(self.config, self.flat.detach())._hf_views()
-        missing = sorted(set(targets) - set(tensors))
-        if missing:
-            raise bad_input(f"weights lack {len(missing)} tensors, first {missing[0]}", "path")
-        with torch.no_grad():
-            for name, target in targets.items():
-                source = tensors[name]
-                if source.shape != target.shape:
-                    raise bad_input(f"{name} has shape {tuple(source.shape)}, expected {tuple(target.shape)}", "path")
-                target.copy_(source.to(target.dtype))
-
-    def _hf_views(self) -> dict[str, torch.Tensor]:
-        """The views by Hugging Face name; a tied head has none, as there."""
+    def hf_views(self) -> dict[str, torch.Tensor]:
         c = self.config
         q, kv = c.heads * c.head_dim, c.kv_heads * c.head_dim
-        views = {"model.embed_tokens.weight": self.embed, "model.norm.weight": self.final_norm}
+        views = {"model.embed_tokens.weight": self.embed.detach(), "model.norm.weight": self.final_norm.detach()}
         if not c.tied:
-            views["lm_head.weight"] = self.head
+            views["lm_head.weight"] = self.head.detach()
         for index, layer in enumerate(self.layers):
             p = f"model.layers.{index}."
-            query, key, value = layer.qkv.split([q, kv, kv])
-            gate, up = layer.gate_up.chunk(2)
+            query, key, value = layer.qkv.detach().split([q, kv, kv])
+            gate, up = layer.gate_up.detach().chunk(2)
             views |= {
-                p + "input_layernorm.weight": layer.norm1,
+                p + "input_layernorm.weight": layer.norm1.detach(),
                 p + "self_attn.q_proj.weight": query,
                 p + "self_attn.k_proj.weight": key,
                 p + "self_attn.v_proj.weight": value,
-                p + "self_attn.q_norm.weight": layer.q_norm,
-                p + "self_attn.k_norm.weight": layer.k_norm,
-                p + "self_attn.o_proj.weight": layer.out,
-                p + "post_attention_layernorm.weight": layer.norm2,
+                p + "self_attn.q_norm.weight": layer.q_norm.detach(),
+                p + "self_attn.k_norm.weight": layer.k_norm.detach(),
+                p + "self_attn.o_proj.weight": layer.out.detach(),
+                p + "post_attention_layernorm.weight": layer.norm2.detach(),
                 p + "mlp.gate_proj.weight": gate,
                 p + "mlp.up_proj.weight": up,
-                p + "mlp.down_proj.weight": layer.down,
+                p + "mlp.down_proj.weight": layer.down.detach(),
             }
         return views
 
@@ -120,6 +127,23 @@ def parameter_shapes(c: ModelConfig) -> dict[str, tuple[int, ...]]:
     if not c.tied:
         shapes["head"] = (c.vocab_size, c.hidden_size)
     return shapes
+
+
+def lora_modules(c: ModelConfig, spec: LoraSpec) -> dict[str, tuple[int, int]]:
+    """(out, in) of each module that `spec` adapts, in the order of an adapter's buffer."""
+    q, kv = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    narrow, wide = (kv, c.hidden_size), (c.intermediate_size, c.hidden_size)
+    attention = dict(zip(_ATTENTION, [(q, c.hidden_size), narrow, narrow, (c.hidden_size, q)], strict=True))
+    mlp = dict(zip(_MLP, [wide, wide, wide[::-1]], strict=True))
+    modules: dict[str, tuple[int, int]] = {}
+    for index in range(c.layers):
+        if spec.train_attn:
+            modules |= {f"model.layers.{index}.self_attn.{name}": shape for name, shape in attention.items()}
+        if spec.train_mlp:
+            modules |= {f"model.layers.{index}.mlp.{name}": shape for name, shape in mlp.items()}
+    if spec.train_unembed:
+        modules[UNEMBED] = (c.vocab_size, c.hidden_size)
+    return modules
 
 
 def parameter_count(config: ModelConfig) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from lesson import TEXT
 from safetensors.torch import load, load_file
 from tiny_model import tiny_trainer
 from worker_process import ROOT, WorkerProcess, datum
@@ -22,7 +23,6 @@ from worker_process import ROOT, WorkerProcess, datum
 from rolldeck_gpu_worker.checkpoints import CheckpointId, CheckpointStore
 from rolldeck_gpu_worker.errors import WorkerError
 
-TEXT = [256, *b"find a", 259, 257, *b'[get(k="a")]', 259]
 STATE = {"base_model": "tiny", "step": 3, "seed": 0, "model_id": "m"}
 ONE = CheckpointId("m", "weights", "one")
 
@@ -184,6 +184,27 @@ def test_the_export_loads_in_transformers_with_equal_logits(tmp_path, model_root
         tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
         == "<|user|>find a<|end|><|assistant|>"
     )
+
+
+def test_a_damaged_checkpoint_is_told_and_never_exported(tmp_path, model_root):
+    with WorkerProcess(tmp_path / "data", model_root) as process, process.client() as client:
+        model = client.model()
+        _steps(model, [[datum(TEXT)]])
+        model.call("save_weights", path="done")
+        place = f"/ext/v1/checkpoints/{model.id}/weights/done"
+        whole = client.send("GET", f"{place}/verify").json
+        assert (whole["path"], whole["step"]) == (f"tinker://{model.id}/weights/done", 1)
+        file = tmp_path / "data" / "checkpoints" / model.id / "weights" / "done" / "model.safetensors"
+        assert whole["bytes"] > file.stat().st_size
+        damaged = bytearray(file.read_bytes())
+        damaged[-1] ^= 1
+        file.write_bytes(damaged)
+        for what in ("verify", "export"):
+            reply = client.send("GET", f"{place}/{what}")
+            assert (reply.status, reply.json["code"]) == (409, "conflict")
+            assert "model.safetensors" in reply.json["detail"]
+        missing = client.send("GET", f"/ext/v1/checkpoints/{model.id}/weights/never/verify")
+        assert (missing.status, missing.json["code"]) == (404, "unknown_model")
 
 
 def test_a_folder_with_weights_is_where_training_starts(tmp_path, model_root):

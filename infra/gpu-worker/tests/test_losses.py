@@ -18,13 +18,19 @@ MASK = [1, 1, 1, 1, 1, 0]
 ADVANTAGES = [1, 1, 1, -0.5, -0.5, -0.5]
 
 
-def loss_of(name: str, new=NEW, old=OLD, advantages=ADVANTAGES, mask=MASK, refs=None, entropies=None, **config):
+ROWS = [0, 0, 0, 1, 1, 1]
+
+
+def loss_of(
+    name: str, new=NEW, old=OLD, advantages=ADVANTAGES, mask=MASK, refs=None, entropies=None, rows_of=None, **config
+):
     lp = torch.tensor(new, dtype=D, requires_grad=True)
     inputs = TokenInputs(
         torch.tensor(mask, dtype=D),
         torch.tensor(old, dtype=D),
         torch.tensor(advantages, dtype=D),
         None if refs is None else torch.tensor(refs, dtype=D),
+        None if rows_of is None else torch.tensor(rows_of),
     )
     entropies = torch.zeros_like(lp) if entropies is None else torch.tensor(entropies, dtype=D)
     loss, clipped = token_losses(name, lp, entropies, inputs, config)
@@ -43,6 +49,36 @@ def test_ppo_sum_gradient_and_clips():
     assert float(loss.sum()) == pytest.approx(-1.960477, abs=1e-5)
     assert grad.tolist() == pytest.approx([0, -1, -0.904837, 0.824361, 0, 0], abs=1e-5)
     assert clipped.tolist() == [True, False, False, True, True, False]
+
+
+def test_cispo_keeps_a_clipped_gradient():
+    loss, grad, _ = loss_of("cispo", clip_low_threshold=0.8, clip_high_threshold=1.28)
+    assert float(loss.sum()) == pytest.approx(0.772967, abs=1e-5)
+    assert grad.tolist() == pytest.approx([-1.28, -1, -0.904837, 0.64, 0.4, 0], abs=1e-5)
+
+
+def test_gspo_takes_the_ratio_of_each_row():
+    loss, grad, clipped = loss_of("gspo", rows_of=ROWS, clip_low_threshold=0.8, clip_high_threshold=1.28)
+    assert grad.tolist() == pytest.approx([-1.105171] * 3 + [0.525635] * 2 + [0], abs=1e-5)
+    assert float(loss.sum()) == pytest.approx(-3 * 1.105171 + 2 * 0.525635, abs=1e-5)
+    assert not clipped.any()
+    _, grad, clipped = loss_of("gspo", rows_of=ROWS, clip_low_threshold=0.95, clip_high_threshold=1.05)
+    assert grad.tolist() == pytest.approx([0] * 3 + [0.525635] * 2 + [0], abs=1e-5)
+    assert clipped.tolist() == [True] * 5 + [False]
+
+
+def test_a_weight_scales_the_whole_term():
+    args = {"refs": [-0.6] * 6, "entropies": [2.0] * 6, "kl_coef": 0.1, "entropy_coef": 0.01}
+    whole, whole_grad, _ = loss_of("ppo", **args)
+    half, half_grad, _ = loss_of("ppo", mask=[weight / 2 for weight in MASK], **args)
+    assert torch.allclose(half, whole / 2) and torch.allclose(half_grad, whole_grad / 2)
+
+
+def test_far_apart_logprobs_stay_finite():
+    for name in ("importance_sampling", "ppo", "cispo", "gspo"):
+        for new, old in (([0.0], [-1e4]), ([-1e4], [0.0])):
+            loss, grad, _ = loss_of(name, new=new, old=old, advantages=[-1], mask=[1], refs=[-1.0], kl_coef=1.0)
+            assert torch.isfinite(loss).all() and torch.isfinite(grad).all()
 
 
 def test_denominators_come_in_with_the_advantages():
@@ -73,7 +109,18 @@ def test_tis_cap_bounds_the_weight_and_keeps_the_gradient_direction():
     assert (float(loss), float(grad), clipped.tolist()) == (pytest.approx(-2), pytest.approx(-2), [True])
 
 
-def test_kl_is_k3_against_the_reference():
+@pytest.mark.parametrize(
+    ("estimator", "terms", "slopes"),
+    [(1, [0.1, -0.2], [1, 1]), (2, [0.005, 0.02], [0.1, -0.2]), (3, [0.004837, 0.021403], [0.095163, -0.221403])],
+)
+def test_kl_estimators_against_the_reference(estimator, terms, slopes):
+    args = {"new": [-0.5, -1.0], "old": [-0.5, -1.0], "advantages": [0, 0], "mask": [1, 1], "refs": [-0.6, -0.8]}
+    loss, grad, _ = loss_of("ppo", **args, kl_coef=1.0, kl_estimator=estimator)
+    assert loss.tolist() == pytest.approx(terms, abs=1e-5)
+    assert grad.tolist() == pytest.approx(slopes, abs=1e-5)
+
+
+def test_kl_is_k3_when_nothing_else_is_said():
     args = {"new": [-0.5, -1.0], "old": [-0.5, -1.0], "advantages": [0, 0], "mask": [1, 1], "refs": [-0.6, -0.8]}
     loss, _, _ = loss_of("ppo", **args, kl_coef=1.0)
     assert loss.tolist() == pytest.approx([0.004837, 0.021403], abs=1e-5)
@@ -86,7 +133,9 @@ def test_entropy_is_rewarded():
 
 def test_unknown_losses_and_settings_are_refused():
     for name, config in [
-        ("cispo", {}),
+        ("cispo", {"dual_clip_c": 3}),
+        ("sapo", {}),
+        ("ppo", {"kl_estimator": 4}),
         ("ppo", {"c": 1}),
         ("ppo", {"temperature": float("nan")}),
         ("ppo", {"kl_coef": -1}),
@@ -130,19 +179,18 @@ def test_a_non_finite_norm_changes_nothing():
     assert (weight.tolist(), optimiser.updates) == ([1.0, 1.0], 0)
 
 
-@pytest.mark.parametrize("loss", ["cross_entropy", "ppo", "importance_sampling"])
+@pytest.mark.parametrize("loss", ["cross_entropy", "ppo", "importance_sampling", "cispo", "gspo"])
 def test_the_trainer_equals_autograd_through_plain_logits(loss):
     """The chunked log-probability and its hand-written backward against torch's own."""
     trainer = tiny_trainer()
     data = rows([9, 7, 14])
     config = {} if loss == "cross_entropy" else {"entropy_coef": 0.1}
     finish(trainer.forward_backward(request(data, loss, temperature=0.7, **config)))
-    from rolldeck_gpu_worker.model import forward_packed
     from rolldeck_gpu_worker.packing import pack
 
     plain = tiny_trainer()
     for row in data:
-        hidden = forward_packed(plain.weights, plain._rope, pack([row.tokens], torch.device("cpu")))
+        hidden = plain.weights.hidden(pack([row.tokens], torch.device("cpu")))
         logs = torch.log_softmax(hidden @ plain.weights.head.t() / 0.7, dim=-1)
         lp = logs.gather(1, torch.from_numpy(row.targets)[:, None]).squeeze(1)
         entropies = -(logs.exp() * logs).sum(-1)

@@ -8,11 +8,12 @@ import torch
 from tiny_model import CPU, SyncEngine, finish, request, rows, tiny_config, tiny_trainer, tiny_weights
 
 from rolldeck_gpu_worker.errors import WorkerError
-from rolldeck_gpu_worker.model import Rope
+from rolldeck_gpu_worker.model import packed_hidden
 from rolldeck_gpu_worker.packing import first_fit_decreasing, pack
 from rolldeck_gpu_worker.prompt_logprobs import prompt_logprobs
 from rolldeck_gpu_worker.sampling import SamplingParams, draw, uniforms
 from rolldeck_gpu_worker.snapshots import Snapshot
+from rolldeck_gpu_worker.weights import Weights
 
 LENGTHS = [5, 31, 17, 17, 60, 2, 44, 17, 1]
 
@@ -47,8 +48,7 @@ def test_a_sequence_does_not_see_its_neighbours():
 
 def full_forward(snapshot: Snapshot, prompt: list[int], result: dict) -> list[float]:
     whole = np.asarray(prompt + result["sequences"][0]["tokens"])
-    rope = Rope(snapshot.weights.config, CPU)
-    return prompt_logprobs(snapshot.weights, rope, whole, 0)["prompt_logprobs"][len(prompt) :]
+    return prompt_logprobs(snapshot.weights, whole, 0)["prompt_logprobs"][len(prompt) :]
 
 
 @pytest.mark.parametrize("prefill_tokens", [4096, 7], ids=["whole prompts", "prompts in chunks"])
@@ -186,12 +186,12 @@ def test_out_of_memory_halves_the_budget_once_and_keeps_the_step(monkeypatch):
     for part in data:
         finish(expected.forward_backward(request(part)))
     finish(trainer.forward_backward(request(data[0])))
-    monkeypatch.setattr("rolldeck_gpu_worker.trainer.forward_packed", _fails_above(110))
+    monkeypatch.setattr(Weights, "hidden", _fails_above(110))
     finish(trainer.forward_backward(request(data[1])))
     assert trainer.accumulated_datums == 6
     scale = float(expected.weights.grad_flat.abs().max())
     assert torch.allclose(trainer.weights.grad_flat, expected.weights.grad_flat, atol=scale * 1e-5)
-    monkeypatch.setattr("rolldeck_gpu_worker.trainer.forward_packed", _fails_above(0))
+    monkeypatch.setattr(Weights, "hidden", _fails_above(0))
     with pytest.raises(WorkerError) as caught:
         finish(trainer.forward_backward(request(data[1])))
     assert (caught.value.code, "peak" in caught.value.detail) == ("oom", True)
@@ -199,12 +199,10 @@ def test_out_of_memory_halves_the_budget_once_and_keeps_the_step(monkeypatch):
 
 
 def _fails_above(tokens: int):
-    from rolldeck_gpu_worker.model import forward_packed
-
-    def forward(weights, rope, batch):
+    def forward(weights, batch):
         if len(batch.tokens) > tokens:
             raise MemoryError("injected")
-        return forward_packed(weights, rope, batch)
+        return packed_hidden(weights, batch)
 
     return forward
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 
 import pytest
+from lesson import TEXT
 from worker_process import KEY, datum, sample_body
 
-TEXT = [256, *b"find a", 259, 257, *b'[get(k="a")]', 259]
 
 
 def test_health_needs_no_key_and_everything_else_does(client):
@@ -26,7 +26,7 @@ def test_capabilities_config_telemetry_info(client, worker):
     info = client.send("GET", "/ext/v1/info").json
     assert info["boot_id"] == worker.boot_id
     assert info["reduction"] == "sum"
-    assert info["losses"] == ["cross_entropy", "importance_sampling", "ppo"]
+    assert info["losses"] == ["cross_entropy", "importance_sampling", "ppo", "cispo", "gspo"]
     assert info["base_models"][0].keys() == {"name", "parameters", "max_context", "vocab_size"}
 
 
@@ -162,7 +162,7 @@ def test_zero_grad_abandons_a_step(client):
 def test_a_non_finite_gradient_is_skipped_and_counted(client):
     model = client.model()
     zeros = [0.0] * (len(TEXT) - 1)
-    row = datum(TEXT, logprobs=[-300.0] * len(zeros), advantages=[1.0] * len(zeros), weights=[1.0] * len(zeros))
+    row = datum(TEXT, logprobs=[-10.0] * len(zeros), advantages=[1e38] * len(zeros), weights=[1.0] * len(zeros))
     model.forward_backward([row], "importance_sampling")
     result = model.optim_step()
     assert (result["metrics"]["skipped"], result["step"]) == (1.0, 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from worker_process import WorkerProcess, datum, encoded, sample_body
-
-TEXT = [256, *b"find a", 259, 257, *b'[get(k="a")]', 259]
+from lesson import TEXT
+from worker_process import Client, WorkerProcess, datum, encoded, sample_body
 
 
 def assert_same(a: list[dict], b: list[dict]) -> None:
@@ -72,6 +73,45 @@ def test_prompt_logprobs(client):
     assert [len(row) for row in answer["topk_prompt_logprobs"][1:]] == [2] * (len(TEXT) - 1)
 
 
+def test_scoring_rows_equals_the_trainer_at_the_same_temperature(client):
+    model = client.model()
+    session = model.serve()["sampling_session_id"]
+    rows = [TEXT, TEXT[:5], TEXT[3:]]
+    scored = client.post("/ext/v1/score", {"rows": rows, "temperature": 0.7, "sampling_session_id": session}).json
+    loss = {"data": [datum(row) for row in rows], "loss_fn": "cross_entropy", "loss_fn_config": {"temperature": 0.7}}
+    trained = model.call("forward", forward_input=loss)["loss_fn_outputs"]
+    for ours, theirs in zip(scored["logprobs"], trained, strict=True):
+        assert ours == pytest.approx(theirs["logprobs"]["data"], abs=1e-6)
+
+
+def test_scoring_keeps_to_weights_that_the_training_moved_on_from(client):
+    model = client.model()
+    path = model.call("save_weights", path="before")["path"]
+    body = {"rows": [TEXT], "model_path": path}
+    before = client.post("/ext/v1/score", body).json["logprobs"][0]
+    model.forward_backward([datum(TEXT)])
+    model.optim_step()
+    assert client.post("/ext/v1/score", body).json["logprobs"][0] == before
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"rows": []}, "rows"),
+        ({"rows": [[1]]}, "rows[0]"),
+        ({"rows": [[1, 2], [1, 99_999]]}, "rows[1]"),
+        ({"rows": [[1, 2.5]]}, "rows[0]"),
+        ({"temperature": 0}, "temperature"),
+        ({"sampling_session_id": None}, "sampling_session_id"),
+    ],
+)
+def test_bad_score_requests_name_the_field(client, change, field):
+    session = client.model().serve()["sampling_session_id"]
+    body = {"rows": [[1, 2]], "sampling_session_id": session, **change}
+    answer = client.post("/ext/v1/score", body)
+    assert (answer.status, answer.json["field"]) == (422, field)
+
+
 def test_sampling_a_base_model_and_a_stored_sampler_checkpoint(client):
     body = {"session_id": client.session(), "sampling_session_seq_id": 0, "base_model": "tiny"}
     base = client.api("create_sampling_session", body).json["sampling_session_id"]
@@ -88,6 +128,37 @@ def test_sampling_a_base_model_and_a_stored_sampler_checkpoint(client):
     answers = [client.post("/ext/v1/sample", b).json for b in (sample_body(TEXT[:9], live), stored)]
     assert_same(answers[0]["sequences"], answers[1]["sequences"])
     assert answers[1]["weight_version"] == 1
+
+
+def test_a_sampler_serves_what_another_worker_saves_beside_it_and_leaves_its_files_alone(tmp_path, model_root):
+    data = tmp_path / "run"
+    with WorkerProcess(data, model_root) as trainer, trainer.client() as training:
+        model = training.model()
+        model.forward_backward([datum(TEXT)])
+        model.optim_step()
+        half = data / "checkpoints" / model.id / "weights" / ".tmp-in-the-making"
+        half.mkdir(parents=True)
+        path = model.call("save_weights_for_sampler", path="serve-3")["path"]
+        body = {**sample_body(TEXT[:9], ""), "sampling_session_id": None, "model_path": path}
+        wanted = training.post("/ext/v1/sample", body).json
+        with WorkerProcess(data, model_root, "--sampler") as sampler:
+            assert half.exists()
+            # All of them come before it has the weights.
+            with ThreadPoolExecutor(6) as pool:
+                answers = list(pool.map(lambda _: _post(sampler.url, body), range(6)))
+            assert [answer["weight_version"] for answer in answers] == [1] * 6
+            for answer in answers:
+                assert_same(answer["sequences"], wanted["sequences"])
+            with sampler.client() as client:
+                refused = client.api("create_model", {"session_id": client.session(), "base_model": "tiny"})
+                assert refused.status == 422
+                assert "only samples" in refused.json["detail"]
+                assert client.post("/ext/v1/sample", {**body, "model_path": path + "x"}).json["code"] == "unknown_model"
+
+
+def _post(url: str, body: dict) -> dict:
+    with Client(url) as client:
+        return client.post("/ext/v1/sample", body).json
 
 
 def test_old_sampling_sessions_end_but_the_newest_four_serve(client):
@@ -152,3 +223,51 @@ def test_the_load_tells_what_runs_and_what_finds_no_row(tmp_path, model_root):
         assert seen(1000, running=4)["waiting"] > 0
         # Twins of a prompt that is being read have a row as soon as it is.
         assert seen(2, running=2) == {"running": 2, "waiting": 0, "cache_use": 0.5}
+
+
+def test_a_sample_is_told_as_it_is_made_and_adds_up_to_the_whole(client):
+    session = client.model().serve()["sampling_session_id"]
+    body = {**sample_body(TEXT[:9], session, max_tokens=24), "num_samples": 3}
+    whole = client.post("/ext/v1/sample", body).json
+    reply = client.post("/ext/v1/sample", {**body, "stream": True})
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/x-ndjson")
+    *news, end = [json.loads(line) for line in reply.body.splitlines()]
+    assert end == {"stop_reasons": ["length"] * 3, "weight_version": whole["weight_version"]}
+    made = [{"tokens": [], "logprobs": []} for _ in range(3)]
+    for line in news:
+        made[line["sample"]]["tokens"] += line["tokens"]
+        made[line["sample"]]["logprobs"] += line["logprobs"]
+    assert_same(made, whole["sequences"])
+    assert len(news) >= 24
+
+
+def test_what_is_wrong_with_a_streamed_sample_is_its_status(client):
+    session = client.model().serve()["sampling_session_id"]
+    for change, field in [
+        ({"stream": 1}, "stream"),
+        ({"stream": True, "prompt_logprobs": True}, "prompt_logprobs"),
+        ({"stream": True, "prompt": {"chunks": []}}, "prompt.chunks"),
+    ]:
+        reply = client.post("/ext/v1/sample", {**sample_body(TEXT[:9], session), **change})
+        assert (reply.status, reply.json["field"]) == (422, field)
+
+
+def test_whoever_leaves_a_stream_ends_its_sample(client):
+    session = client.model().serve()["sampling_session_id"]
+    body = {**sample_body(TEXT[:9], session, max_tokens=110), "stream": True, "num_samples": 64}
+
+    def ended() -> str:
+        lines = client.send("GET", "/ext/v1/metrics").body.decode().splitlines()
+        return next(line for line in lines if "_sequences_total " in line and not line.startswith("#"))
+
+    def left_early() -> bool:
+        before = ended()
+        with Client(f"http://{client.host}:{client.port}") as leaving:
+            leaving.connection.request("POST", "/ext/v1/sample", json.dumps(body), leaving.headers)
+            assert leaving.connection.getresponse().read(10)
+        while client.send("GET", "/ext/v1/load").json["running"] > 0:
+            pass
+        return ended() == before
+
+    # One that ended before anybody could leave says nothing.
+    assert any(left_early() for _ in range(10))

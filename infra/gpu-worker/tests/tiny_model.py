@@ -12,7 +12,6 @@ from worker_process import QUICKSTART, TINY
 from rolldeck_gpu_worker.batch import BatchLimits
 from rolldeck_gpu_worker.datums import Datum, LossRequest
 from rolldeck_gpu_worker.engine import Engine, SampleJob
-from rolldeck_gpu_worker.model import Rope
 from rolldeck_gpu_worker.model_config import ModelConfig, parse_model_config
 from rolldeck_gpu_worker.sampling import SamplingParams
 from rolldeck_gpu_worker.snapshots import Snapshot
@@ -36,7 +35,7 @@ def tiny_weights(seed: int = 0, with_grad: bool = False, **changes) -> Weights:
 
 def tiny_trainer(seed: int = 0, micro_batch_tokens: int = 4096, **changes) -> Trainer:
     weights = tiny_weights(seed, with_grad=True, **changes)
-    return Trainer(weights, Rope(weights.config, CPU), micro_batch_tokens)
+    return Trainer(weights, micro_batch_tokens)
 
 
 def rows(lengths: list[int], seed: int = 0) -> list[Datum]:

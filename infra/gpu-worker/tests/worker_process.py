@@ -87,9 +87,11 @@ class Client:
             "session_id"
         ]
 
-    def model(self, base: str = "tiny", seed: int = 1, headers: dict[str, str] | None = None) -> Model:
+    def model(
+        self, base: str = "tiny", seed: int = 1, headers: dict[str, str] | None = None, rank: int = 0, **lora: Any
+    ) -> Model:
         body = {"session_id": self.session(), "model_seq_id": 0, "base_model": base}
-        body["lora_config"] = {"rank": 0, "seed": seed}
+        body["lora_config"] = {"rank": rank, "seed": seed, **lora}
         return Model(self, self.future("create_model", body, headers)["model_id"], headers)
 
 
