@@ -1,0 +1,1 @@
+"""SkyRL-train's rollouts from a driven run of Rolldeck: `from rolldeck_skyrl.generator import RolldeckGenerator`."""
