@@ -19,7 +19,8 @@ test("a run that crowds its engine is trimmed to what it bears, and grows when t
   // Sequences that the engine has rows for, and that fill its cache. The queue shows before the cache is full.
   let room = { rows: 8, cache: 18 };
   const made = await startRig({
-    delayMs: 1_000,
+    // Rollouts long against what it takes to begin the next one, on a busy machine too: a limit grows only while it is used.
+    delayMs: 3_000,
     load: (samples) => ({
       running: Math.min(samples, room.rows),
       waiting: Math.max(0, samples - room.rows),
@@ -111,7 +112,7 @@ test("a server that only samples is read by its metrics, under the name of its r
       backend,
     }),
   );
-  const name = gpuWorkerName({ endpoint: server.url, server: null });
+  const name = gpuWorkerName({ runId: "", config: { backend: { endpoint: server.url, server: null, fleet: null } } });
   const load = await made.until("a reading", () => made.value("select load from gpu_workers where name = $1", [name]));
   expect(load).toMatchObject({ waiting: 2, cacheUse: 0.5, at: expect.any(Number) });
   await made.until("a limit", () => made.value("select run_limit from runs where id = $1", [runId]));

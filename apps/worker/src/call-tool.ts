@@ -4,6 +4,7 @@
  * stage's own abort, gets through. Nothing of a call outlives it here: no timer, no listener.
  */
 
+import { setMaxListeners } from "node:events";
 import { headWithin } from "@rolldeck/agent/core/cut-text";
 import { decodeOutput } from "@rolldeck/agent/core/decode-output";
 import { makeSafeOutput } from "@rolldeck/agent/core/make-safe-output";
@@ -39,6 +40,8 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, scope: Ca
   }
   scope.signal.throwIfAborted();
   const limit = new AbortController();
+  // A tool may wait for any number of things at once: files of a tree that are read for its index.
+  setMaxListeners(0, limit.signal);
   const onAbort = () => limit.abort(scope.signal.reason);
   scope.signal.addEventListener("abort", onAbort, { once: true });
   let timedOut = false;

@@ -12,15 +12,19 @@ import { readEndpoints } from "@rolldeck/backends/endpoints/read-endpoints";
 import { createJudge } from "@rolldeck/backends/openai/judge";
 import { connectSamplingServer } from "@rolldeck/backends/openai/sampling-server";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
+import { readTrainers } from "@rolldeck/backends/trainers/read-trainers";
+import { InputError } from "@rolldeck/contracts/errors";
 import { leaseMs, leaseRenewMs } from "@rolldeck/contracts/jobs";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
-import { createPool } from "@rolldeck/db/connect";
+import { createPool, type Pool } from "@rolldeck/db/connect";
+import { readRunWorkers } from "@rolldeck/db/fleet/run-workers";
 import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import { noteOnRun } from "@rolldeck/db/runs/note-on-run";
+import { connectRayJobs } from "@rolldeck/fleet/ray/ray-jobs";
 import { connectQueue } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
 import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
@@ -30,9 +34,11 @@ import { tools } from "@rolldeck/tools/registry";
 import { pino } from "pino";
 import { DatabaseClock } from "./database-clock.ts";
 import type { WorkerEnv } from "./env.ts";
+import { FleetAddresses } from "./fleet/fleet-addresses.ts";
+import { type FleetBackendOptions, FleetBackends } from "./fleet/fleet-backends.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { createMeasures } from "./measures.ts";
-import { OpenedBackends } from "./model-backends.ts";
+import { type BackendConnectors, OpenedBackends } from "./model-backends.ts";
 import { ModelTokenizers } from "./model-tokenizers.ts";
 import { readMcpServers } from "./read-mcp-servers.ts";
 import { ReconcileRequests } from "./reconcile-requests.ts";
@@ -44,6 +50,7 @@ import { SandboxForecast } from "./sandboxes/forecast.ts";
 import { RolloutSandboxes } from "./sandboxes/rollout-sandboxes.ts";
 import { SandboxUpkeep } from "./sandboxes/upkeep.ts";
 import { StoppedRuns } from "./stopped-runs.ts";
+import { TrainerWatch } from "./trainers/trainer-watch.ts";
 import type { WorkerClaim, WorkerContext } from "./worker-context.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
@@ -58,6 +65,8 @@ export interface WorkerParts {
 export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<WorkerProcess> {
   // Before anything is opened: a list that can't be read stops the start.
   const endpoints = await readEndpoints(env.endpointsFile, env.variable);
+  const trainers = await readTrainers(env.trainersFile, env.variable);
+  refuseSharedNames(endpoints, trainers);
   const mcpServers = await readMcpServers(env.mcpServersFile);
   const workerId = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = pino({ level: env.logLevel, base: { app: "worker", workerId } });
@@ -73,8 +82,9 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     template: (name) => readTemplate(name, env.templateRoots),
     load: loadTokenizer,
   });
-  const backends = new OpenedBackends(env.gpuWorker, endpoints, {
-    tinker: (server) => connectTinker({ ...server, onError: (error) => log.debug({ err: error }, "heartbeat failed") }),
+  const onError = (error: unknown) => log.debug({ err: error }, "heartbeat failed");
+  const connect: BackendConnectors = {
+    tinker: (server) => connectTinker({ ...server, onError }),
     sampling: (endpoint) =>
       connectSamplingServer({
         endpoint,
@@ -84,7 +94,10 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
           return (text) => tokenizer.encode(text);
         },
       }),
-  });
+  };
+  const fleet = env.fleetSecret === null ? null : fleetOf(pool, env.fleetSecret, onError);
+  const engines = trainers.map((trainer) => trainer.engines);
+  const backends = new OpenedBackends(env.gpuWorker, endpoints, connect, { engines, fleet });
   const mcp = new McpServers({
     servers: mcpServers,
     variable: env.variable,
@@ -141,12 +154,20 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     sandboxUpkeep: new SandboxUpkeep({
       ...sandboxParts,
       used: () => (parts.runtime ? [parts.runtime] : runtimes.made()),
+      onRoom: (runId) => requests.request(runId),
       forecast: new SandboxForecast({
         ...{ pool, tasks: openedTasks, now: sandboxParts.now, onTrouble: sandboxParts.onTrouble },
         runtimeOf: (task, config) => sandboxes.runtimeOf(task, config),
       }),
     }),
+    trainerJobs: new TrainerWatch({
+      pool,
+      trainers: trainers.map((trainer) => ({ ...trainer, jobs: connectRayJobs(trainer.ray) })),
+      wake: (runId) => requests.request(runId),
+      onTrouble: (trouble, error) => log.warn({ err: error }, trouble),
+    }),
     judge,
+    prices: env.prices,
     waits: new RunWaits({
       count: (waitMs) => measures.samplingWaitSeconds.inc(waitMs / 1_000),
       note: (runId, message) => noteOnRun(pool, runId, [{ level: "warning", message }]),
@@ -176,4 +197,21 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
     runtimes,
     stopping,
   });
+}
+
+function fleetOf(pool: Pool, secret: string, onError: (error: unknown) => void): FleetBackends {
+  const now = () => performance.now();
+  const addresses = new FleetAddresses({ read: (runId) => readRunWorkers(pool, runId), now });
+  // A sample that fails goes to another replica, or waits where everyone does, and finds the worker where it is then.
+  const connect: FleetBackendOptions["connect"] = (server) =>
+    connectTinker({ ...server, dialect: "rolldeck", samplingOutageMs: 0, onError });
+  return new FleetBackends({ secret, addresses, connect, now });
+}
+
+/** Runs know a server by its name alone. @throws InputError */
+function refuseSharedNames(endpoints: readonly { name: string }[], trainers: readonly { name: string }[]): void {
+  const shared = trainers.find(({ name }) => endpoints.some((endpoint) => endpoint.name === name));
+  if (shared === undefined) return;
+  const message = `${shared.name} is the name of an endpoint as well: give one of them another`;
+  throw new InputError([{ path: "ROLLDECK_TRAINERS", message }]);
 }

@@ -55,6 +55,22 @@ test("a scripted trainer takes every rollout of its batches once, and the run ma
   expect(await made.untilStatus(runId, "completed", "failed", "paused")).toBe("completed");
   expect(made.gpu.stats.requests.get("/api/v1/optim_step")).toBeUndefined();
   expect(await made.value("select count(*)::int from training_rows where run_id = $1", [runId])).toBe(0);
+  const { rows } = await made.database.pool.query<{ name: string; step: number; value: number }>(
+    "select name, step, value from metric_points where run_id = $1 order by step, name",
+    [runId],
+  );
+  const reward = rows.filter(({ name }) => name === "reward/mean" || name === "shared/reward");
+  expect(reward.map(({ name, step }) => [step, name])).toEqual(
+    [1, 2].flatMap((step) => [
+      [step, "reward/mean"],
+      [step, "shared/reward"],
+    ]),
+  );
+  const mean =
+    "select avg(r.reward)::float8 from rollouts r join steps s on s.id = r.step_id where s.run_id = $1 and s.step = 1";
+  for (const { value } of reward.slice(0, 2)) expect(value).toBeCloseTo(Number(await made.value(mean, [runId])), 9);
+  // What only the trainer knows is left out.
+  expect(rows.filter(({ name }) => /mismatch|trained-tokens|logprob-gap|policy\/loss/.test(name))).toEqual([]);
 });
 
 test("a trainer that falls silent past its lease pauses the run", async () => {

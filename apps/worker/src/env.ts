@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { InputError } from "@rolldeck/contracts/errors";
+import { type Prices, parsePrices } from "@rolldeck/contracts/prices";
 import { parseSandboxSettings, type SandboxSettings } from "@rolldeck/sandbox/settings";
 import { z } from "zod";
 
@@ -13,12 +14,18 @@ const Variables = z.object({
   ROLLDECK_REDIS_URL: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_GPU_WORKER_URL: z.preprocess(blankAsAbsent, z.url({ protocol: /^https?$/ }).optional()),
   ROLLDECK_GPU_WORKER_KEY: z.preprocess(blankAsAbsent, z.string().startsWith("tml-").optional()),
+  /** What keys of the fleet's workers are made of. */
+  ROLLDECK_FLEET_SECRET: z.preprocess(blankAsAbsent, z.string().min(32).optional()),
   ROLLDECK_MODEL_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_TEMPLATE_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   /** The operator's list of endpoints: a YAML or JSON file. */
   ROLLDECK_ENDPOINTS: z.preprocess(blankAsAbsent, z.string().optional()),
+  /** The operator's list of trainers: a YAML or JSON file. */
+  ROLLDECK_TRAINERS: z.preprocess(blankAsAbsent, z.string().optional()),
   /** The operator's list of MCP servers: a JSON file. */
   ROLLDECK_MCP_SERVERS: z.preprocess(blankAsAbsent, z.string().optional()),
+  /** What things cost here, as contracts/prices has it. */
+  ROLLDECK_PRICES: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_DATA_DIR: z.preprocess(blankAsAbsent, z.string().optional()),
   ROLLDECK_ROOT: z.preprocess(blankAsAbsent, z.string().optional()),
@@ -35,8 +42,12 @@ export interface WorkerEnv {
   readonly databaseUrl: string;
   readonly redisUrl: string | null;
   readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
+  /** Null: runs on the fleet can't be worked for here. */
+  readonly fleetSecret: string | null;
   /** Absolute path of the operator's list of endpoints, or null. */
   readonly endpointsFile: string | null;
+  /** Absolute path of the operator's list of trainers, or null. */
+  readonly trainersFile: string | null;
   /** Absolute path of the operator's list of MCP servers, or null. */
   readonly mcpServersFile: string | null;
   /** A variable that one of the operator's lists names as holding a key. */
@@ -47,6 +58,8 @@ export interface WorkerEnv {
   readonly templateRoots: readonly string[];
   /** Folders that data sets resolve under. */
   readonly dataRoots: readonly string[];
+  /** Null: the operator names none. */
+  readonly prices: Prices | null;
   readonly sandbox: SandboxSettings;
   /** Absolute path of a folder of the deployment's own, where runtimes may keep what they know of their sandboxes. */
   readonly stateFolder: string;
@@ -68,12 +81,15 @@ export function parseWorkerEnv(variables: Readonly<Record<string, string | undef
     databaseUrl: env.ROLLDECK_DATABASE_URL,
     redisUrl: env.ROLLDECK_REDIS_URL ?? null,
     gpuWorker: gpuWorkerOf(env.ROLLDECK_GPU_WORKER_URL, env.ROLLDECK_GPU_WORKER_KEY),
+    fleetSecret: env.ROLLDECK_FLEET_SECRET ?? null,
     endpointsFile: env.ROLLDECK_ENDPOINTS === undefined ? null : resolve(cwd, env.ROLLDECK_ENDPOINTS),
+    trainersFile: env.ROLLDECK_TRAINERS === undefined ? null : resolve(cwd, env.ROLLDECK_TRAINERS),
     mcpServersFile: env.ROLLDECK_MCP_SERVERS === undefined ? null : resolve(cwd, env.ROLLDECK_MCP_SERVERS),
     variable: (name) => variables[name],
     modelRoots: folders(env.ROLLDECK_MODEL_ROOTS) ?? [join(root, "infra/models")],
     templateRoots: folders(env.ROLLDECK_TEMPLATE_ROOTS) ?? [join(root, "infra/chat-templates")],
     dataRoots: folders(env.ROLLDECK_DATA_ROOTS) ?? [],
+    prices: env.ROLLDECK_PRICES === undefined ? null : parsePrices(env.ROLLDECK_PRICES),
     sandbox: parseSandboxSettings(variables, cwd),
     stateFolder: join(resolve(cwd, env.ROLLDECK_DATA_DIR ?? join(root, "node_modules/.cache/rolldeck")), "sandboxes"),
     concurrency: env.ROLLDECK_WORKER_CONCURRENCY,

@@ -114,3 +114,62 @@ test("infrastructure attempts are bounded; siblings and their groups go on", asy
   }
   for (const row of rows.filter(({ outcome }) => outcome === "completed")) expect(row.reward).toBe(1);
 });
+
+test("fault 27: whole groups that fail in init, run and evaluate are kept apart, have no reward, and the step trains the rest", async () => {
+  const roles = ["init", "run", "evaluate", "none"] as const;
+  const planned = new Map<number, (typeof roles)[number]>();
+  const roleOf = new Map<string, (typeof roles)[number]>();
+  const task = {
+    ...keyChain,
+    instance: (...[split, index]: Parameters<typeof keyChain.instance>) => {
+      const instance = keyChain.instance(split, index);
+      const known = planned.get(index);
+      const role = known ?? roles[planned.size % roles.length] ?? "none";
+      planned.set(index, role);
+      roleOf.set(JSON.stringify(instance.state), role);
+      // It was there when its group was planned.
+      if (known === "init") throw new Error("the data set is gone");
+      return instance;
+    },
+    verify: async (...[instance, rollout]: Parameters<typeof keyChain.verify>) => {
+      if (roleOf.get(JSON.stringify(instance.state)) === "evaluate") throw new Error("the grader crashed");
+      return keyChain.verify(instance, rollout);
+    },
+  };
+  const get = {
+    ...tools.get,
+    call: (...[args, context]: Parameters<typeof tools.get.call>) =>
+      roleOf.get(JSON.stringify(context.instance)) === "run"
+        ? Promise.reject(new BoundaryError("sandbox", "gone", "the sandbox is gone"))
+        : tools.get.call(args, context),
+  };
+  rig = await startRig({ parts: { tasks: { "key-chain": task }, tools: { ...tools, get } } });
+  const algorithm = { groupsPerStep: 4, groupSize: 2, groupPolicy: "shrink", filterZeroVariance: false } as const;
+  const runId = await rig.launch(smokeConfig({ algorithm, budget: { steps: 1 }, evaluation: { every: 0 } }));
+  expect(await rig.untilStatus(runId, "completed", "failed")).toBe("completed");
+  const { rows } = await rig.database.pool.query(
+    `select o.outcome, o.ending, o.reward, o.instance_index as index,
+       exists (select from training_rows t where t.rollout_id = o.id) as trained
+     from (select r.*, g.instance_index from rollouts r join groups g on g.id = r.group_id
+       join steps s on s.id = r.step_id where r.run_id = $1 and s.purpose = 'train') o`,
+    [runId],
+  );
+  const scored = { outcome: "completed", ending: "finish_tool", reward: 1, trained: true };
+  const unscored = { outcome: "failed", reward: null, trained: false };
+  const expected = {
+    init: { ...unscored, ending: "infrastructure" },
+    run: { ...unscored, ending: "sandbox_lost" },
+    evaluate: { ...unscored, ending: "verifier_error" },
+    none: scored,
+  };
+  for (const role of roles) {
+    const own = rows.filter(({ index }) => planned.get(index) === role).map(({ index: _, ...row }) => row);
+    expect(own, role).toEqual([expected[role], expected[role]]);
+  }
+  const point = (name: string) =>
+    rig?.value("select value from metric_points where run_id = $1 and name = $2", [runId, name]);
+  expect(await point("reward/mean")).toBe(1);
+  expect(await point("rollouts/failed")).toBe(0.75);
+  const notes = (await rig.events(runId)).flatMap((body) => (body.type === "note" ? [body.message] : []));
+  expect(notes).toContainEqual(expect.stringMatching(/^Step 1: of 8 rollouts 2 are usable; 6 × its group/u));
+});

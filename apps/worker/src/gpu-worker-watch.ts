@@ -1,15 +1,16 @@
 /**
  * Looks at the model servers that live runs need and writes what it finds: a new boot id means that the models in its memory are
  * gone; of a server that someone else runs and that does not answer, why, since when and how often it was asked. The row of the
- * supervised server keeps what the supervisor wrote while it is being installed.
+ * supervised server keeps what the supervisor wrote while it is being installed; what the fleet makes of its workers is in its own rows.
  */
-import { BackendConfig, type RunConfig } from "@rolldeck/contracts/run-config";
+import { BackendConfig } from "@rolldeck/contracts/backend-config";
 import {
+  dropEndedFleetRows,
   type GpuWorkerBoot,
   gpuWorkerName,
+  type ModelOf,
   readGpuWorker,
   reportGpuWorker,
-  supervisedGpuWorker,
   triesUnit,
 } from "@rolldeck/db/gpu-workers";
 import { z } from "zod";
@@ -29,6 +30,7 @@ interface Misses {
   /** Monotonic milliseconds. */
   readonly sinceMs: number;
 }
+type Run = ModelOf<BackendConfig>;
 type Known = Awaited<ReturnType<typeof readGpuWorker>>;
 
 export class GpuWorkerWatch {
@@ -43,52 +45,58 @@ export class GpuWorkerWatch {
 
   /** One look at each. */
   async report(): Promise<void> {
-    const inUse = await this.#backendsInUse();
+    await dropEndedFleetRows(this.#context.pool);
+    const inUse = await this.#modelsInUse();
     // An absence that no run waits for is not counted on.
     const names = new Set(inUse.map(gpuWorkerName));
     for (const name of this.#misses.keys()) if (!names.has(name)) this.#misses.delete(name);
-    await Promise.all(inUse.map((backend) => this.#reportOne(backend)));
+    await Promise.all(inUse.map((run) => this.#reportOne(run)));
   }
 
   /** The supervised server always, others while a live run names them. */
-  async #backendsInUse(): Promise<RunConfig["backend"][]> {
+  async #modelsInUse(): Promise<Run[]> {
     const { rows } = await this.#context.pool.query(
-      `select distinct config->'backend' as backend from runs where status not in ('stopped', 'completed', 'failed')`,
+      `select distinct on (backend, case when jsonb_typeof(backend -> 'fleet') = 'object' then id end) id, backend
+       from runs cross join lateral (select config -> 'backend' as backend) b
+       where status not in ('stopped', 'completed', 'failed')`,
     );
-    const named = z.array(z.object({ backend: BackendConfig })).parse(rows);
-    const all = [BackendConfig.parse({}), ...named.map(({ backend }) => backend)];
-    return [...new Map(all.map((backend) => [gpuWorkerName(backend), backend])).values()].filter((backend) =>
-      this.#context.backends.knows(backend),
+    const named = z.array(z.object({ id: z.string(), backend: BackendConfig })).parse(rows);
+    const all = [{ id: "", backend: BackendConfig.parse({}) }, ...named].map(
+      ({ id, backend }): Run => ({ runId: id, config: { backend } }),
+    );
+    return [...new Map(all.map((run) => [gpuWorkerName(run), run])).values()].filter((run) =>
+      this.#context.backends.knows(run),
     );
   }
 
-  async #reportOne(backend: RunConfig["backend"]): Promise<void> {
+  async #reportOne(run: Run): Promise<void> {
     const { backends } = this.#context;
     try {
-      const info = await backends.of(backend).info(AbortSignal.timeout(infoTimeoutMs));
-      this.#misses.delete(gpuWorkerName(backend));
-      await reportModelServer(this.#context, backend, info);
+      const info = await backends.of(run).info(AbortSignal.timeout(infoTimeoutMs));
+      this.#misses.delete(gpuWorkerName(run));
+      await reportModelServer(this.#context, run, info);
     } catch (error) {
-      await this.#reportAway(backend, error);
+      await this.#reportAway(run, error);
       return;
     }
-    await this.#loads.report(backend);
+    await this.#loads.report(run);
   }
 
-  async #reportAway(backend: RunConfig["backend"], error: unknown): Promise<void> {
+  async #reportAway(run: Run, error: unknown): Promise<void> {
     const { pool, backends, log } = this.#context;
-    const name = gpuWorkerName(backend);
+    const name = gpuWorkerName(run);
     const before = await readGpuWorker(pool, name);
     const missed = this.#missed(name, before);
-    const isSupervised = name === supervisedGpuWorker;
-    const boot = isSupervised ? null : awayBoot(error, missed);
+    const { server, endpoint } = run.config.backend;
+    const isOurs = server === null && endpoint === null;
+    const boot = isOurs ? null : awayBoot(error, missed);
     if (before?.state === "ready") {
       if (missed.tries < missesBeforeLost) return;
       log.warn({ gpuWorker: name, err: error }, "the model server does not answer");
       await reportGpuWorker(pool, { ...before, state: "lost", boot, bootId: null });
-    } else if (!isSupervised) {
+    } else if (!isOurs) {
       const known = { device: before?.device ?? null, state: before?.state ?? ("absent" as const) };
-      await reportGpuWorker(pool, { ...known, name, url: backends.urlOf(backend), boot, bootId: null });
+      await reportGpuWorker(pool, { ...known, name, url: backends.urlOf(run), boot, bootId: null });
     }
   }
 

@@ -30,8 +30,9 @@ test("a right answer in other words earns 1, a wrong one 0; a judge that mumbles
   judge = await startCompletionServer({
     answer: ({ body }) => {
       const asked = JSON.stringify(body.messages);
-      if (mumbles-- > 0) return { content: "Well, it depends." };
-      return { content: asked.includes("river of Paris") ? "CORRECT" : "Incorrect." };
+      const usage = { promptTokens: 100, completionTokens: 3 };
+      if (mumbles-- > 0) return { content: "Well, it depends.", usage };
+      return { content: asked.includes("river of Paris") ? "CORRECT" : "Incorrect.", usage };
     },
   });
   const endpoint = { name: "judge", kind: "openai-chat", urls: [judge.url], model: "big", judge: true };
@@ -59,4 +60,6 @@ test("a right answer in other words earns 1, a wrong one 0; a judge that mumbles
   ]);
   expect(settled.reduce((sum, row) => sum + row.evaluate_failures, 0)).toBe(1);
   expect(judge.asks).toHaveLength(3);
+  // The answer that was of no use was paid for too.
+  expect(await rig.value("select judge_tokens::int from runs where id = $1", [runId])).toBe(309);
 });

@@ -3,6 +3,7 @@
  * Invariant: a claim whose signal has not aborted was renewed (or taken) less than `leaseMs` ago by this process's clock, so
  * while the database is away no work goes on that another worker may already have taken over.
  */
+import { setMaxListeners } from "node:events";
 import { StageAbort } from "./stage-abort.ts";
 
 export interface HeldLease {
@@ -56,6 +57,8 @@ export class LeaseKeeper<Claim> {
   /** @param key unique per claim. The lease was just taken: its time counts from now. */
   hold(key: string, runId: string, claim: Claim): HeldLease {
     const controller = new AbortController();
+    // A stage may wait for any number of things at once.
+    setMaxListeners(0, controller.signal);
     const entry: Entry<Claim> = { claim, runId, controller, renewedAt: this.#options.now() };
     this.#entries.set(key, entry);
     return {

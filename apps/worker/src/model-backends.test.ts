@@ -1,6 +1,6 @@
 import { bareEndpoint, type Endpoint } from "@rolldeck/backends/openai/endpoint";
+import { BackendConfig } from "@rolldeck/contracts/backend-config";
 import type { StepBackend } from "@rolldeck/contracts/ports/backend";
-import { BackendConfig } from "@rolldeck/contracts/run-config";
 import { expect, test } from "vitest";
 import { OpenedBackends } from "./model-backends.ts";
 
@@ -25,7 +25,7 @@ function backends(supervised: { url: string; apiKey: string } | null = { url: "h
   });
   return { made, opened, closed };
 }
-const config = (changes: object = {}) => BackendConfig.parse(changes);
+const config = (changes: object = {}) => ({ runId: "run", config: { backend: BackendConfig.parse(changes) } });
 
 test("a config that names none means the supervised server, by its own address too, and opens it once", () => {
   const { made, opened } = backends();
@@ -64,6 +64,15 @@ test("a name that is not listed, or listed as another kind, is refused with the 
   expect(made.knows(unknown)).toBe(false);
   expect(() => made.of(unknown)).toThrow(/no server "nobody"/);
   expect(() => made.of(config({ name: "openai-chat", server: "engines" }))).toThrow(/listed as openai-completions/);
+});
+
+test("a Tinker server is spoken to as its config says, under the name that its list gives the model", () => {
+  const { made, opened } = backends();
+  const endpoint = "http://skyrl:8000";
+  const skyrl = made.of(config({ name: "tinker", dialect: "skyrl", endpoint }));
+  expect(made.of(config({ name: "tinker", dialect: "hosted", endpoint }))).not.toBe(skyrl);
+  expect(opened.map(({ kind }) => kind)).toEqual(["skyrl", "hosted"]);
+  expect(() => made.of(config({ name: "tinker", endpoint }))).toThrow(/needs backend.dialect/);
 });
 
 test("addresses are shown without their password", () => {

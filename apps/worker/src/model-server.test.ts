@@ -1,5 +1,9 @@
 /** The model server comes and goes; the run's rows say what its model is, and the model is made that again. */
+
+import { RunConfig } from "@rolldeck/contracts/run-config";
+import { cancelStep } from "@rolldeck/db/hot/cancel-step";
 import { readRun } from "@rolldeck/db/reads/read-run";
+import { createRun } from "@rolldeck/db/runs/create-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Rig, smokeConfig, startRig } from "../testing/rig.ts";
@@ -136,6 +140,44 @@ test("the model of a run that is over is freed, its last version saved", async (
   await made.until("freed", async () => made.gpu.models().length === 0);
   const version = await made.value("select serving_version from runs where id = $1", [runId]);
   expect(await made.value("select max(version) from checkpoints where run_id = $1", [runId])).toBe(version);
+});
+
+test("a run whose last step is cancelled keeps the version of its last update", async () => {
+  rig = await startRig({ delayMs: 20 });
+  const made = rig;
+  const runId = await made.launch(trainer(100, 3));
+  const cancelled = async () => {
+    const sql = "select id from steps where run_id = $1 and step = 3 and state = 'gathering'";
+    const stepId = await made.value(sql, [runId]);
+    if (typeof stepId !== "string") return false;
+    await cancelStep(made.database.pool, stepId, "nobody needs it");
+    return true;
+  };
+  await made.until("the last step is cancelled", cancelled);
+  expect(await made.untilStatus(runId, "completed", "failed")).toBe("completed");
+  await made.until("freed", async () => made.gpu.models().length === 0);
+  expect(await made.value("select serving_version from runs where id = $1", [runId])).toBe(2);
+  expect(await made.value("select max(version) from checkpoints where run_id = $1", [runId])).toBe(2);
+});
+
+test("a last version that takes long to save is saved all the same, and the sweep goes on meanwhile", async () => {
+  rig = await startRig({ delayMs: 20, saveMs: 13_000 });
+  const made = rig;
+  const runId = await made.launch(trainer(100, 50));
+  await untilStep(made, runId, 1);
+  await moveRun(made.database.pool, runId, "stopping", null);
+  await made.untilStatus(runId, "stopped");
+  const saves = () => made.gpu.stats.requests.get("/api/v1/save_weights") ?? 0;
+  await made.until("it is being saved", async () => saves() === 1);
+  // What only the sweep finds: a run that nobody was told of.
+  const { runId: other } = await createRun(made.database.pool, { config: RunConfig.parse(trainer(10_000, 5_000)) });
+  await made.until("the sweep found the other run", async () => (await made.status(other)).status === "running", 9_000);
+  await made.until("freed", async () => {
+    return (await made.value("select model_boot_id from runs where id = $1", [runId])) === null;
+  });
+  const version = await made.value("select serving_version from runs where id = $1", [runId]);
+  expect(await made.value("select max(version) from checkpoints where run_id = $1", [runId])).toBe(version);
+  expect(saves()).toBe(1);
 });
 
 test("a run keeps its newest checkpoints", async () => {

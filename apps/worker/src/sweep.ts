@@ -1,7 +1,7 @@
 /**
  * Every two seconds, in one worker process at a time: finds runs that nobody brought on (a killed reconcile, an expired lease,
  * a due timer) and reconciles them in process, never through the queue, so that no lost or stuck job can freeze a run. It
- * also looks at the model servers, whose boot id tells whether their models still live, and after the sandboxes.
+ * also looks at the model servers, whose boot id tells whether their models still live, after the sandboxes, and at launched trainers.
  */
 import { sweepMs } from "@rolldeck/contracts/jobs";
 import { runsBehind } from "@rolldeck/db/runs/wake";
@@ -9,7 +9,7 @@ import { withSweepLock } from "@rolldeck/db/sweep-lock";
 import { dropDeadWorkers, heartbeat } from "@rolldeck/db/workers";
 import { GpuWorkerWatch } from "./gpu-worker-watch.ts";
 import { reconcile } from "./jobs/reconcile.ts";
-import { keepModels } from "./model-upkeep.ts";
+import { ModelUpkeep } from "./model-upkeep.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** Reconciles of one sweep that run at once. */
@@ -20,6 +20,7 @@ const upkeepEvery = 3;
 export class Sweep {
   readonly #context: WorkerContext;
   readonly #modelServers: GpuWorkerWatch;
+  readonly #models: ModelUpkeep;
   #timer: NodeJS.Timeout | null = null;
   #tick: Promise<void> | null = null;
   #stopped = false;
@@ -28,6 +29,7 @@ export class Sweep {
   constructor(context: WorkerContext) {
     this.#context = context;
     this.#modelServers = new GpuWorkerWatch(context);
+    this.#models = new ModelUpkeep(context);
   }
 
   start(): void {
@@ -39,6 +41,7 @@ export class Sweep {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#tick;
+    await this.#models.settled();
   }
 
   /** This process's own sign of life, then the sweep if no other process is at it. */
@@ -47,9 +50,10 @@ export class Sweep {
     await heartbeat(pool, workerId, leases.size);
     await withSweepLock(pool, async () => {
       this.#context.sandboxUpkeep.begin();
+      this.#context.trainerJobs.begin();
       await Promise.all([this.#modelServers.report(), dropDeadWorkers(pool)]);
       await reconcileAll(this.#context, await runsBehind(pool));
-      if (this.#ticks++ % upkeepEvery === 0) await keepModels(this.#context);
+      if (this.#ticks++ % upkeepEvery === 0) await this.#models.look();
     });
   }
 

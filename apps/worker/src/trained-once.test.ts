@@ -12,9 +12,10 @@ import {
   saying,
   scriptedRollout,
 } from "@rolldeck/agent/testing/scripted-rollout";
+import { hintNames } from "@rolldeck/contracts/agent-config";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { ContextChange, ToolOutcome } from "@rolldeck/contracts/ports/tool";
-import { hintNames, RunConfig } from "@rolldeck/contracts/run-config";
+import { RunConfig } from "@rolldeck/contracts/run-config";
 import type { ToolCall, TurnNote, TurnRecord } from "@rolldeck/contracts/segments";
 import { buildUpdate } from "@rolldeck/rl/build-update";
 import { decodeMask, type TokenMask } from "@rolldeck/rl/mask-reasons";

@@ -1,10 +1,12 @@
 /** What the jobs of a worker process work with. Built once by `compose`; jobs construct no adapter themselves. */
 import type { McpServers } from "@rolldeck/agent/io/mcp/servers";
+import type { BackendConfig } from "@rolldeck/contracts/backend-config";
 import type { StepBackend } from "@rolldeck/contracts/ports/backend";
 import type { Judge, Task } from "@rolldeck/contracts/ports/task";
 import type { Tool } from "@rolldeck/contracts/ports/tool";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
+import type { Prices } from "@rolldeck/contracts/prices";
 import type { Pool } from "@rolldeck/db/connect";
+import type { ModelOf } from "@rolldeck/db/gpu-workers";
 import type { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import type { StageClaim } from "@rolldeck/db/hot/renew-leases";
 import type { AnyJob } from "@rolldeck/queue/producer";
@@ -18,19 +20,21 @@ import type { RunWatch } from "./run-watch.ts";
 import type { RunWaits } from "./sampling/run-waits.ts";
 import type { RolloutSandboxes } from "./sandboxes/rollout-sandboxes.ts";
 import type { SandboxUpkeep } from "./sandboxes/upkeep.ts";
+import type { TrainerWatch } from "./trainers/trainer-watch.ts";
 
 export type WorkerClaim =
   | ({ readonly kind: "rollout" } & StageClaim)
   | { readonly kind: "prepare"; readonly runId: string; readonly claim: number }
   | { readonly kind: "update"; readonly stepId: string; readonly claim: number };
 
+/** By run: the fleet gives one workers of its own. */
 export interface ModelBackends {
   /** False where no address is configured for it. */
-  knows(backend: RunConfig["backend"]): boolean;
-  /** Where it is; null where that is not configured. */
-  urlOf(backend: RunConfig["backend"]): string | null;
+  knows(run: ModelOf<BackendConfig>): boolean;
+  /** Where it is; null where that is not configured, or changes. */
+  urlOf(run: ModelOf<BackendConfig>): string | null;
   /** @throws BoundaryError("model-server") for one it does not know */
-  of(backend: RunConfig["backend"]): StepBackend;
+  of(run: ModelOf<BackendConfig>): StepBackend;
 }
 
 export interface WorkerContext {
@@ -49,8 +53,12 @@ export interface WorkerContext {
   readonly backends: ModelBackends;
   readonly sandboxes: RolloutSandboxes;
   readonly sandboxUpkeep: Pick<SandboxUpkeep, "begin" | "stop">;
+  /** Trainers that are launched with runs. */
+  readonly trainerJobs: Pick<TrainerWatch, "begin" | "stop">;
   /** Answers verifiers' questions; null where the operator lists none. */
   readonly judge: Judge | null;
+  /** What things cost here; null where the operator names none. */
+  readonly prices: Prices | null;
   /** What samplers of a run wait for, said on its page. */
   readonly waits: Pick<RunWaits, "of">;
   /** Runs that this process reconciles at the moment. */

@@ -130,7 +130,7 @@ export class WorkerProcess {
       context.log.debug({ err: error }, "the worker's row stays until it is swept");
     });
     await producer.close();
-    await context.sandboxUpkeep.stop();
+    await Promise.all([context.sandboxUpkeep.stop(), context.trainerJobs.stop()]);
     await Promise.all([backends.close(), judge?.close(), mcp.close(), runtimes.disconnect()]);
     await connection.close();
     await context.pool.end();

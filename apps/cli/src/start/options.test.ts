@@ -19,7 +19,7 @@ describe("npm start flags", () => {
       port: defaultPort,
       host: "127.0.0.1",
       dev: false,
-      only: ["api", "web", "worker", "gpu-worker"],
+      only: ["api", "web", "worker", "gpu-worker", "fleet"],
     });
   });
 

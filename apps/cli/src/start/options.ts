@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
 
 /** What one start can run; a container runs one or two of them. */
-export const parts = ["api", "web", "worker", "gpu-worker"] as const;
+export const parts = ["api", "web", "worker", "gpu-worker", "fleet"] as const;
 export type Part = (typeof parts)[number];
 
 export const StartOptions = z.object({

@@ -9,23 +9,25 @@ import { createSignInCode } from "@rolldeck/db/auth/sign-in-codes";
 import { createPool } from "@rolldeck/db/connect";
 import { startEmbeddedPostgres } from "@rolldeck/db/embedded-postgres";
 import { migrate } from "@rolldeck/db/migrate";
+import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import type { Pool } from "pg";
 import { errorText } from "../commands/error-text.ts";
 import type { Child } from "./child.ts";
 import { say } from "./console-lines.ts";
 import { chooseDataFolder } from "./data-folder.ts";
 import { launchDemo } from "./demo.ts";
+import { superviseFleet } from "./fleet.ts";
 import { freePort } from "./free-port.ts";
 import { gpuWorkerUrl, startGpuWorker, stringEnv } from "./gpu-worker.ts";
 import type { Part, StartOptions } from "./options.ts";
-import { gpuWorkerKey } from "./secrets.ts";
+import { fleetSecret, gpuWorkerKey } from "./secrets.ts";
 import { readServerFile, removeServerFile, writeServerFile } from "./server-file.ts";
 import { nodeChild, webChild } from "./servers.ts";
 import { waitForHealth } from "./wait-for-health.ts";
 import { ensureWebBuilt } from "./web-build.ts";
 
 /** What stops together, in this order: a worker hands its rollouts back while model server and database still answer. */
-const stopOrder = ["servers", "gpu-worker", "connections", "postgres"] as const;
+const stopOrder = ["servers", "gpu-workers", "connections", "postgres"] as const;
 
 interface Closer {
   readonly name: string;
@@ -100,13 +102,25 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
   const logFolder = path.join(data.path, "logs");
   mkdirSync(logFolder, { recursive: true, mode: 0o700 });
 
+  const secret = fleetSecret(data.path, process.env.ROLLDECK_FLEET_SECRET);
+
   const { url: databaseUrl, pool } = await openDatabase(options, data.path, closers);
   const port = await freePort(options.host, options.port);
   if (port !== options.port && options.port !== 0) say("api", `port ${options.port} is busy, using ${port}`);
   const webPort = await freePort("127.0.0.1", port + 1);
   const gpuPort = await freePort("127.0.0.1", webPort + 1);
   const modelRoots = process.env.ROLLDECK_MODEL_ROOTS ?? path.join(root, "infra/models");
-  const env = serverEnv({ options, root, dataFolder: data.path, databaseUrl, port, webPort, gpuPort, modelRoots });
+  const env = serverEnv({
+    options,
+    root,
+    dataFolder: data.path,
+    databaseUrl,
+    port,
+    webPort,
+    gpuPort,
+    modelRoots,
+    secret,
+  });
   const publicUrl = addressOf(options.host, port);
 
   const supervise = (name: string, child: Child, graceMs: number): void => {
@@ -116,11 +130,20 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
   const runs = (part: Part): boolean => options.only.includes(part);
   const node = { root, logFolder, stopping: signal };
   if (runs("worker")) supervise("worker", nodeChild({ name: "worker", env, ...node }), 11_000);
+  if (runs("fleet")) {
+    const fleet = superviseFleet({
+      pool,
+      deployment: await readDeployment(pool),
+      secret,
+      logFolder: path.join(logFolder, "fleet"),
+    });
+    closers.push({ name: "fleet", group: "gpu-workers", close: () => fleet.close() });
+  }
   const gpu = runs("gpu-worker")
     ? superviseGpuWorker({ options, root, data: data.path, logFolder, modelRoots, gpuPort, pool, signal, closers })
     : null;
   if (runs("api")) {
-    supervise("api", nodeChild({ name: "api", env: without(env, workerSecrets), ...node }), 5_000);
+    supervise("api", nodeChild({ name: "api", env: without(env, ["ROLLDECK_FLEET_SECRET"]), ...node }), 5_000);
     await waitForHealth(`http://127.0.0.1:${port}/healthz`, 60_000, signal);
     writeServerFile(data.path, publicUrl);
     closers.push({ name: "rolldeck", group: "servers", close: async () => removeServerFile(data.path) });
@@ -140,8 +163,13 @@ function addressOf(host: string, port: number): string {
 }
 
 /** Each process is told the secrets it uses, and no others. */
-const workerSecrets = ["ROLLDECK_GPU_WORKER_KEY"];
-const serverSecrets = [...workerSecrets, "ROLLDECK_DATABASE_URL", "ROLLDECK_REDIS_URL", "ROLLDECK_SANDBOX_TOKEN"];
+const serverSecrets = [
+  "ROLLDECK_GPU_WORKER_KEY",
+  "ROLLDECK_FLEET_SECRET",
+  "ROLLDECK_DATABASE_URL",
+  "ROLLDECK_REDIS_URL",
+  "ROLLDECK_SANDBOX_TOKEN",
+];
 const without = (env: Record<string, string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 
@@ -165,7 +193,7 @@ async function openDatabase(
   }
   const { applied } = await migrate(url);
   if (applied.length > 0) say("postgres", `migrations applied: ${applied.join(", ")}`);
-  const pool = createPool(url, { applicationName: "rolldeck-start", max: 2 });
+  const pool = createPool(url, { applicationName: "rolldeck-start", max: 4 });
   closers.push({ name: "postgres", group: "connections", close: () => pool.end() });
   return { url, pool };
 }
@@ -179,6 +207,8 @@ function serverEnv(parts: {
   webPort: number;
   gpuPort: number;
   modelRoots: string;
+  /** The fleet's. */
+  secret: string;
 }): Record<string, string> {
   const env: Record<string, string> = {
     ...stringEnv(process.env),
@@ -186,6 +216,7 @@ function serverEnv(parts: {
     ROLLDECK_ROOT: parts.root,
     ROLLDECK_DATA_DIR: parts.dataFolder,
     ROLLDECK_DATABASE_URL: parts.databaseUrl,
+    ROLLDECK_FLEET_SECRET: parts.secret,
     ROLLDECK_DATABASE_KIND: parts.options.databaseUrl === undefined ? "embedded" : "external",
     ROLLDECK_HOST: parts.options.host,
     ROLLDECK_PORT: String(parts.port),
@@ -226,7 +257,7 @@ async function superviseGpuWorker(parts: {
     signal: parts.signal,
   });
   if (child === null) return;
-  parts.closers.push({ name: "gpu-worker", group: "gpu-worker", close: () => child.stop(10_000) });
+  parts.closers.push({ name: "gpu-worker", group: "gpu-workers", close: () => child.stop(10_000) });
   say("gpu-worker", "started");
 }
 

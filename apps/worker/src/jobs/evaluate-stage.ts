@@ -10,6 +10,9 @@ import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { FinishedRollout, GradingScene, Task, TaskInstance, Verdict } from "@rolldeck/contracts/ports/task";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
 import { readTrajectory } from "@rolldeck/db/hot/read-trajectory";
+import { addJudgeTokens } from "@rolldeck/db/runs/add-judge-tokens";
+import { CountedJudge } from "../counted-judge.ts";
+import { readVerdict } from "../read-verdict.ts";
 import { taskOf } from "../rollout-task.ts";
 import { type AgentOf, keepAfterGrading } from "../sandboxes/agent-stage.ts";
 import { type Grading, SandboxesOfGrading } from "../sandboxes/grading-sandboxes.ts";
@@ -22,9 +25,10 @@ export function evaluateStage(context: WorkerContext, job: StageJob): Promise<vo
     const trajectory = await readTrajectory(context.pool, job.rolloutId, job.attempt);
     const { ending, rollout } = finishedRollout(claimed, trajectory);
     const of = { ...claimed, rolloutId: job.rolloutId, turns: trajectory.turns.length };
+    const judge = context.judge && new CountedJudge(context.judge);
     const verdict = await inSandboxes(context, { of, task, instance, signal }, (sandboxes) =>
-      grade(task, instance, rollout, { signal, judge: context.judge, ...(sandboxes && { sandboxes }) }),
-    );
+      grade(task, instance, rollout, { signal, judge, ...(sandboxes && { sandboxes }) }),
+    ).finally(() => keepJudgeTokens(context, claimed.runId, judge?.tokens ?? 0));
     return {
       move: "settle",
       outcome: "completed",
@@ -36,6 +40,15 @@ export function evaluateStage(context: WorkerContext, job: StageJob): Promise<vo
       ...(verdict.flags && { flags: verdict.flags }),
     };
   });
+}
+
+/** What a judge has read and written is paid for, whatever came of the grading. */
+async function keepJudgeTokens(context: WorkerContext, runId: string, tokens: number): Promise<void> {
+  if (tokens === 0) return;
+  // A count that can't be kept must not cost a reward.
+  await addJudgeTokens(context.pool, runId, tokens).catch((trouble: unknown) =>
+    context.log.warn({ err: trouble, runId, tokens }, "a judge's tokens were not counted"),
+  );
 }
 
 /** The verifier's sandboxes end with the grading, whatever came of it. */
@@ -98,12 +111,7 @@ async function grade(
   rollout: FinishedRollout,
   scene: GradingScene,
 ): Promise<Verdict> {
-  const verdict = await orAborted(boundary(task, instance, rollout, scene), scene.signal);
-  const numbers = [verdict.reward, ...Object.values(verdict.parts)];
-  if (!numbers.every(Number.isFinite)) {
-    throw new BoundaryError("verifier", "not_finite", `the verifier of ${task.name} gave a reward that is not finite`);
-  }
-  return verdict;
+  return readVerdict(await orAborted(boundary(task, instance, rollout, scene), scene.signal), task.name);
 }
 
 async function boundary(

@@ -15,12 +15,16 @@ import { dispatcherNamed } from "@rolldeck/dispatch/registry";
 import { share } from "@rolldeck/dispatch/share";
 import { taskOf } from "../rollout-task.ts";
 import { TaskSetFactsOf } from "../task-set-facts.ts";
+import { costMetrics } from "../training/cost-metrics.ts";
+import { writeDrivenMetrics } from "../training/driven-metrics.ts";
 import { writeEvaluateMetrics } from "../training/evaluate-metrics.ts";
 import type { WorkerContext } from "../worker-context.ts";
 
 const maxRounds = 5;
 /** From the start of one round to that of the next: a burst of edges costs one plan. */
 const minRoundMs = 50;
+/** Room in a pool that is full beside its grants: whoever makes some wakes the run, and this is for what nobody tells of. */
+const roomLookMs = 2_000;
 /** A run in another status only winds down, or waits: for that its tasks need not be there. */
 const needsTasks: ReadonlySet<RunStatus> = new Set(["queued", "preparing", "running"]);
 
@@ -64,17 +68,22 @@ async function reconcileRound(context: WorkerContext, runId: string, looks: () =
   }
   const { actions, wakeAt } = plan(snapshot, grants);
   await beforeSteps(context, snapshot, actions);
-  const { jobs, applied, refused } = await applyActions(context.pool, snapshot, actions, instanceFacts(context));
+  const { jobs, applied, refused, waits } = await applyActions(context.pool, snapshot, actions, instanceFacts(context));
   looks();
   // The rows are committed: a job that gets lost is delivered again when its row's lease is past, whatever the wake says.
   const [handled] = await Promise.all([
-    markHandled(context.pool, runId, wake, wakeAt),
+    markHandled(
+      context.pool,
+      runId,
+      wake,
+      waits ? Math.min(wakeAt ?? Number.POSITIVE_INFINITY, snapshot.now + roomLookMs) : wakeAt,
+    ),
     jobs.length > 0 ? context.enqueue(jobs) : null,
   ]);
   timed();
   if (refused > 0) context.log.debug({ runId, applied, refused }, "actions refused: the rows had moved");
   // A timer that is not after the snapshot's own time asks for a next plan at once.
-  return handled.wake !== wake || (wakeAt !== null && wakeAt <= snapshot.now);
+  return handled.wake !== wake || (!waits && wakeAt !== null && wakeAt <= snapshot.now);
 }
 
 /** How a pool is shared; quotas and reserve are the operator's. */
@@ -101,12 +110,15 @@ export async function reconcilePools(context: WorkerContext): Promise<void> {
   await writeGrants(context.pool, grants);
 }
 
-/** Points of an evaluation are written before its step ends, so that no crash ends a step without them; twice is harmless. */
+/** Points of a step without an update are written before it ends, so that no crash ends a step without them; twice is harmless. */
 async function beforeSteps(context: WorkerContext, snapshot: RunSnapshot, actions: readonly Action[]): Promise<void> {
   for (const action of actions) {
     if (action.do !== "end-step" || action.to !== "done") continue;
     const step = snapshot.steps.find(({ stepId }) => stepId === action.stepId);
-    if (step?.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot, step);
+    if (step === undefined) continue;
+    const cost = await costMetrics(context, snapshot);
+    if (step.purpose === "evaluate") await writeEvaluateMetrics(context.pool, snapshot, step, cost);
+    else if (step.source === "driven") await writeDrivenMetrics(context.pool, snapshot, step, cost);
   }
 }
 

@@ -23,6 +23,7 @@ import { dialectNamed } from "../dialect-named.ts";
 import { nextStep } from "../next-step.ts";
 import { maxTurnsOf, taskOf, toolSpecs } from "../rollout-task.ts";
 import { lostState, rolloutTools } from "../rollout-tools.ts";
+import { servingSampler } from "../sampling/serving-sampler.ts";
 import { WaitingSampler } from "../sampling/waiting-sampler.ts";
 import { collectFromAgent } from "../sandboxes/agent-stage.ts";
 import { saveArtifact } from "../save-artifact.ts";
@@ -160,8 +161,7 @@ function rolloutPorts(
   const sampler = new WaitingSampler({
     runId: claimed.runId,
     watch: (runId) => context.runs.get(runId),
-    samplerFor: ({ samplingSessionId, version }, onWait) =>
-      context.backends.of(claimed.config.backend).sampler({ samplingSessionId, policyVersion: version, onWait }),
+    samplerFor: (serving, onWait) => servingSampler(context, claimed, serving, onWait),
     beforeTry: () => handBackIfAsked(context, claimed.runId),
     onWait: context.waits.of(claimed.runId),
     // Nobody's work: an agent has its time for its own.

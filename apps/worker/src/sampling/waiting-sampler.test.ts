@@ -152,3 +152,20 @@ test("a worker that is to stop hands back before it samples", async () => {
   await expect(made.sample(request, signal())).rejects.toMatchObject({ kind: "hand-back" });
   expect(asked).toEqual([]);
 });
+
+test("and while the sampler itself waits for a server that is away", async () => {
+  let pausing = false;
+  const { made, asked } = sampler({
+    serving: [at(1)],
+    heldUpMs: 1_000,
+    answer: () => {
+      pausing = true;
+      return away();
+    },
+    beforeTry: () => {
+      if (pausing && asked.length === 2) throw new StageAbort("hand-back", "the run is pausing");
+    },
+  });
+  await expect(made.sample(request, signal())).rejects.toMatchObject({ kind: "hand-back" });
+  expect(asked).toHaveLength(2);
+});

@@ -18,7 +18,7 @@ export interface WaitingSamplerOptions {
   readonly onWait?: (wait: Wait) => void;
   /** Hears of time that went to the server's absence, milliseconds: waits as they begin, tries that failed once they have. */
   readonly onLost?: (ms: number) => void;
-  /** Called before each try; throws when the worker is to stop at a turn boundary. */
+  /** Called before each try, and while nothing is asked of the server; throws when the worker is to stop at a turn boundary. */
   beforeTry(): void;
   /** How long the model may be away before the rollout gives up, milliseconds. */
   readonly maxAwayMs: number;
@@ -74,6 +74,8 @@ export class WaitingSampler implements Sampler {
     const startedAt = now();
     let told = 0;
     const onHeldUp = (wait: Wait) => {
+      // Whoever waits for a server that is away must not hold up a pause: it may be away for an hour.
+      this.#options.beforeTry();
       const ms = Math.max(0, wait.untilMs - this.#wallNow());
       told += ms;
       onLost?.(ms);

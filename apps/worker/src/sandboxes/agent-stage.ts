@@ -3,18 +3,12 @@
  * verifier needs is durable before the sandbox is closed or given on; a time limit ends the agent's work, never what it left.
  */
 import { artifactNames } from "@rolldeck/contracts/api/artifacts";
+import { heldReason } from "@rolldeck/contracts/api/sandboxes";
 import { maxEvaluateAttempts } from "@rolldeck/contracts/jobs";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Task, TaskInstance } from "@rolldeck/contracts/ports/task";
 import type { ClaimedStage } from "@rolldeck/db/hot/claim-stage";
-import {
-  decideHeldSandbox,
-  heldReason,
-  type Keeping,
-  keepSandbox,
-  noRoomWords,
-  sayNotKept,
-} from "@rolldeck/db/hot/kept-sandboxes";
+import { decideHeldSandbox, type Keeping, keepSandbox, noRoomWords, sayNotKept } from "@rolldeck/db/hot/kept-sandboxes";
 import { addSandboxPhases } from "@rolldeck/db/hot/sandboxes";
 import { agentSandbox } from "@rolldeck/db/reads/live-sandboxes";
 import { dispatcherNamed } from "@rolldeck/dispatch/registry";

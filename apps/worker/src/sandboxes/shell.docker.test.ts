@@ -1,5 +1,6 @@
 /** The shell tools in real containers: what stays between calls, how commands end, and what is told of it. */
 
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool, ToolContext, ToolOutcome } from "@rolldeck/contracts/ports/tool";
 import type { JsonObject } from "@rolldeck/contracts/segments";
@@ -128,9 +129,57 @@ describe.skipIf(docker === null)("the shell in a container", () => {
       await run("pkill -KILL sleep");
     });
 
+    test("a restart ends what earlier commands left running, whichever worker they were of, and spares the set-up's", async () => {
+      const other = await runtimes.open();
+      try {
+        const inOther = async (args: JsonObject, asWorker = rollout) =>
+          (await call(bash, args, {}, { box: other, asWorker })).output;
+        await other.exec({ command: ["sh", "-c", "sleep 602 > /dev/null 2>&1 &"], timeoutMs: 5000 }, signal);
+        await inOther({ command: "sleep 603 > /dev/null 2>&1 & setsid sleep 603 > /dev/null 2>&1 &" }, {});
+        await inOther({ command: "(trap '' TERM HUP; sleep 603; sleep 603) > /dev/null 2>&1 &" });
+        await expect.poll(() => inOther({ command: "pgrep -c sleep" })).toBe("4\n");
+        expect(await inOther({ restart: true })).toBe("[the shell was restarted]");
+        expect(await inOther({ command: "pgrep -a sleep | cut -d' ' -f2-" })).toBe("sleep 602\n");
+      } finally {
+        await runtimes.docker.close(other.id, signal);
+      }
+    });
+
+    test("a fork bomb in the background is ended by a restart, and that is said", async () => {
+      await call(bash, { command: ":(){ :|:& };: > /dev/null 2>&1 &", timeout_s: 2 });
+      await call(bash, { command: "echo there", timeout_s: 2 }).catch(() => undefined);
+      const { output } = await call(bash, { restart: true });
+      expect(output).toMatch(/^\[the shell was restarted\]/);
+      expect(await run("echo on; pgrep -c bash")).toMatch(/^on\n[1-5]\n$/);
+    });
+
     test("the call's own limit leaves time to end the command and to tell", async () => {
       const outcome = await call(bash, { command: "echo part; sleep 600" }, {}, { limitMs: 5000 });
       expect(outcome.output).toMatch(/^part\n\[timed out after 2\.\d s/);
+    });
+
+    test("a call that fails leaves a shell that works, and its command is ended", async () => {
+      let fails = true;
+      const asWorker = {};
+      const box = new Proxy(sandbox, {
+        get: (target, name) => {
+          if (name === "exec" && fails)
+            return async () => {
+              throw new BoundaryError("sandbox", "unavailable", "not now", { retryable: true });
+            };
+          const member: unknown = Reflect.get(target, name, target);
+          return typeof member === "function" ? member.bind(target) : member;
+        },
+      });
+      await expect(call(bash, { command: "sleep 600", timeout_s: 0.5 }, {}, { box, asWorker })).rejects.toThrow(
+        "not now",
+      );
+      fails = false;
+      const { output, error } = await call(bash, { command: "pgrep -c sleep" }, {}, { box, asWorker });
+      expect([output, error]).toEqual([
+        "0\n[a command that still ran in this shell was ended]\n[exit code 1]",
+        undefined,
+      ]);
     });
 
     test("an aborted call leaves a shell that works", async () => {
@@ -141,6 +190,16 @@ describe.skipIf(docker === null)("the shell in a container", () => {
       await expect(call1).rejects.toThrow("enough");
       expect(await run("pgrep -c sleep")).toMatch(/ended\]|^0/);
     });
+    test("what an aborted command left running takes no output of later commands", async () => {
+      const abort = new AbortController();
+      const cut = call(bash, { command: "setsid sleep 600 & sleep 600" }, {}, { abort: abort.signal });
+      await expect.poll(() => run2("pgrep -c sleep")).toContain("2");
+      abort.abort(new Error("enough"));
+      await expect(cut).rejects.toThrow("enough");
+      await run(":");
+      for (let nth = 0; nth < 10; nth += 1) expect(await run("echo on", { timeout_s: 3 })).toBe("on\n");
+    });
+
     /** Beside the shell. */
     const run2 = async (command: string) => {
       const { stdout } = await sandbox.exec({ command: ["bash", "-c", command], timeoutMs: 5000 }, signal);

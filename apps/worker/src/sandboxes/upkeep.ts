@@ -20,6 +20,8 @@ export interface UpkeepOptions {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly onTrouble: (message: string, error: unknown) => void;
+  /** An idle environment of the run gave its place back. */
+  readonly onRoom: (runId: string) => void;
 }
 
 const renewEveryMs = 30_000;
@@ -123,8 +125,8 @@ export class SandboxUpkeep {
     await Promise.all(Array.from({ length: breadth }, lane));
   }
 
-  async #close({ id, runtime, state, due, keep, idle }: LiveSandbox): Promise<void> {
-    const { pool, onTrouble } = this.#options;
+  async #close({ id, runId, runtime, state, due, keep, idle }: LiveSandbox): Promise<void> {
+    const { pool, onTrouble, onRoom } = this.#options;
     try {
       if (keep) {
         await sandboxEnded(pool, id, { state: "kept", reason: due });
@@ -133,6 +135,7 @@ export class SandboxUpkeep {
       // Its row first: somebody may ask for more time, or take the environment, this very moment. What then can't be closed ends with its lease.
       const last = { state: "closed", reason: due, unlessKept: true, ifIdle: idle } as const;
       if ((state === "kept" || idle) && !(await sandboxEnded(pool, id, last))) return;
+      if (idle) onRoom(runId);
       await this.#options.runtime(runtime).close(id, this.#limit());
       await sandboxEnded(pool, id, { state: "closed", reason: due });
     } catch (error) {

@@ -24,6 +24,10 @@ const row = (change: Partial<StoredTrainingRow> = {}): StoredTrainingRow => ({
   sent: true,
   tokens: [1, 2, 10, 11, 3, 12],
   logprobs: [null, null, -0.1, -0.2, null, -0.3],
+  versions: [null, null, 3, 3, null, 4],
+  correction: null,
+  trainerLogprobs: null,
+  refLogprobs: null,
   ...change,
 });
 
@@ -34,6 +38,7 @@ test("a stored row is the wire's datum: shifted by one, 0 where it is not traine
     weights: [0, 1, 1, 0, 1],
     logprobs: [0, -0.1, -0.2, 0, -0.3],
     advantages: [0, 0.5, 0.5, 0, 0.5],
+    scale: 0.25,
   });
 });
 
@@ -65,7 +70,7 @@ function model(): { model: TrainableModel; sent: TrainingDatum[][]; steps: { lea
       },
       optimStep: async ({ learningRate }, { expectStep }) => {
         steps.push({ learningRate });
-        return { step: expectStep + 1, metrics: {} };
+        return { step: expectStep + 1, metrics: {}, machine: {} };
       },
     },
   };

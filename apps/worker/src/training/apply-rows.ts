@@ -2,51 +2,57 @@
  * Stored rows → one optimizer step. The update and its replay after a lost model go through this one function with the same
  * rows, so they send the same numbers. Which rows were stored decides everything; nothing is computed anew.
  */
-
+import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { OptimResult, TrainableModel, TrainingDatum } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
-import type { Segment } from "@rolldeck/contracts/segments";
 import type { StoredTrainingRow } from "@rolldeck/db/training/training-rows";
-import { encodeMask } from "@rolldeck/rl/mask-reasons";
-import { toDatum } from "@rolldeck/rl/to-datum";
+import { exportTinker } from "@rolldeck/rl/export-tinker";
+import { type KlEstimator, klTerm } from "@rolldeck/rl/kl";
+import { inRequests } from "./in-requests.ts";
 import { adamSpec, lossSpec } from "./loss-spec.ts";
-
-/** Tokens in one request at most: about 16 MB of JSON, well under the server's 64 MB. */
-const maxRequestTokens = 400_000;
 
 export interface AppliedRows {
   /** By row number: trainer logprobs of the tokens after the first. */
   readonly logprobs: ReadonlyMap<number, readonly number[]>;
   /** Largest |trainer − sampler| over trained tokens before the step; null when nothing was trained. */
   readonly logprobGap: number | null;
+  /** Mean over trained tokens of the run's estimator against its reference; null where the rows have none. */
+  readonly kl: number | null;
   /** Sums of the protocol's metrics by name without suffix. */
   readonly sums: Readonly<Record<string, number>>;
 }
 
-/** Sends the rows marked `sent`; their gradient is accumulated, nothing is applied yet. */
+/**
+ * Sends the rows that train something; their gradient is accumulated, nothing is applied yet.
+ * @throws BoundaryError model-server/non_finite: such a gradient must not be applied
+ */
 export async function forwardBackwardRows(
   model: TrainableModel,
   rows: readonly StoredTrainingRow[],
   config: RunConfig,
   nextSeq: () => Promise<number>,
 ): Promise<AppliedRows> {
-  const loss = lossSpec(config);
+  const sent = rows.filter(isTrained);
+  const loss = { ...lossSpec(config), datums: sent.length };
   const logprobs = new Map<number, readonly number[]>();
   const sums: Record<string, number> = {};
   let logprobGap: number | null = null;
-  for (const chunk of chunks(rows.filter((row) => row.sent))) {
+  const kl = { sum: 0, tokens: 0 };
+  for (const chunk of inRequests(sent)) {
     const data = chunk.map(storedDatum);
     const result = await model.forwardBackward(data, loss, await nextSeq());
+    refuseNonFinite(result.metrics);
     for (const [index, row] of chunk.entries()) {
       const trainer = result.logprobs[index] ?? [];
       logprobs.set(row.row, trainer);
-      logprobGap = maxOf(logprobGap, gapOf(data[index], trainer));
+      logprobGap = maxOf(logprobGap, gapOf(row, data[index], trainer));
+      addKl(kl, data[index], trainer, config.algorithm.kl.estimator);
     }
     for (const [name, value] of Object.entries(result.metrics)) {
       if (name.endsWith(":sum")) sums[name.slice(0, -4)] = (sums[name.slice(0, -4)] ?? 0) + value;
     }
   }
-  return { logprobs, logprobGap, sums };
+  return { logprobs, logprobGap, sums, kl: kl.tokens > 0 ? kl.sum / kl.tokens : null };
 }
 
 /**
@@ -60,60 +66,56 @@ export function stepModel(
   options: { readonly seqId: number; readonly expectStep: number },
 ): Promise<OptimResult> {
   const adam = adamSpec(config);
-  const empty = !rows.some((row) => row.sent);
+  const empty = !rows.some(isTrained);
   return model.optimStep(empty ? { ...adam, learningRate: 0, weightDecay: 0 } : adam, options);
+}
+
+/** Is there a token to train, after what the trainer's logprobs left out? */
+const isTrained = ({ sent, correction }: StoredTrainingRow): boolean =>
+  sent && (correction === null || correction.mask.some(({ reason }) => reason === null));
+
+/** A model whose numbers are not finite has nothing to teach, and would pass that on to every weight. */
+export function refuseNonFinite(metrics: Readonly<Record<string, number>>): void {
+  const bad = metrics["non_finite_tokens:sum"] ?? 0;
+  if (bad === 0) return;
+  const message = `${bad} tokens have a log-probability or loss that is not finite: the weights may have diverged (a lower learning rate, gradient clipping) or overflow`;
+  throw new BoundaryError("model-server", "non_finite", message);
 }
 
 /** A stored row as the wire's datum. @throws RangeError when ids, mask and logprobs do not fit each other */
 export function storedDatum(row: StoredTrainingRow): TrainingDatum {
-  const mask = encodeMask(row.mask.flatMap(({ count, reason }) => new Array<typeof reason>(count).fill(reason)));
-  const { advantage, scale, tokens } = row;
-  const ranges = [{ start: 0, end: tokens.length }];
-  return toDatum({ ranges, mask, advantage, scale }, { segments: segmentsOf(row), turns: [] });
+  const { correction } = row;
+  return exportTinker({
+    ...row,
+    mask: correction?.mask ?? row.mask,
+    samplerLogprobs: row.logprobs,
+    tokenWeights: correction?.tokenWeights ?? null,
+    trainerLogprobs: correction?.trainerLogprobs ?? null,
+  });
 }
 
-/** The row's tokens as segments: runs of sampled tokens (those with a logprob) and of others. */
-function segmentsOf({ tokens, logprobs }: StoredTrainingRow): Segment[] {
-  const segments: Segment[] = [];
-  for (let start = 0; start < tokens.length; ) {
-    const sampled = logprobs[start] != null;
-    let end = start + 1;
-    while (end < tokens.length && (logprobs[end] != null) === sampled) end++;
-    segments.push({
-      index: segments.length,
-      origin: sampled ? "sampled" : "observation",
-      tokens: tokens.slice(start, end),
-      logprobs: sampled ? logprobs.slice(start, end).map((logprob) => logprob ?? 0) : null,
-      policyVersion: null,
-    });
-    start = end;
-  }
-  return segments;
-}
-
-function* chunks(rows: readonly StoredTrainingRow[]): Generator<StoredTrainingRow[]> {
-  let chunk: StoredTrainingRow[] = [];
-  let tokens = 0;
-  for (const row of rows) {
-    if (chunk.length > 0 && tokens + row.tokens.length > maxRequestTokens) {
-      yield chunk;
-      chunk = [];
-      tokens = 0;
-    }
-    chunk.push(row);
-    tokens += row.tokens.length;
-  }
-  if (chunk.length > 0) yield chunk;
-}
-
-function gapOf(datum: TrainingDatum | undefined, trainer: readonly number[]): number | null {
+/** Of the trained tokens; the sampler's logprobs are the row's, whatever the loss compares with. */
+function gapOf(row: StoredTrainingRow, datum: TrainingDatum | undefined, trainer: readonly number[]): number | null {
   let gap: number | null = null;
   for (const [t, weight] of (datum?.weights ?? []).entries()) {
-    const ours = datum?.logprobs[t];
+    const ours = row.logprobs[t + 1] ?? null;
     const theirs = trainer[t];
-    if (weight !== 0 && ours !== undefined && theirs !== undefined) gap = maxOf(gap, Math.abs(theirs - ours));
+    if (weight !== 0 && ours !== null && theirs !== undefined) gap = maxOf(gap, Math.abs(theirs - ours));
   }
   return gap;
+}
+
+function addKl(
+  kl: { sum: number; tokens: number },
+  datum: TrainingDatum | undefined,
+  trainer: readonly number[],
+  estimator: KlEstimator,
+): void {
+  for (const [t, reference] of (datum?.refLogprobs ?? []).entries()) {
+    if (datum?.weights[t] !== 1) continue;
+    kl.sum += klTerm(trainer[t] ?? reference, reference, estimator).value;
+    kl.tokens++;
+  }
 }
 
 const maxOf = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.max(a, b));

@@ -16,6 +16,7 @@ export async function writeEvaluateMetrics(
   pool: Pool,
   run: { readonly runId: string; readonly config: Pick<RunConfig, "taskSets"> },
   step: { readonly stepId: string; readonly step: number },
+  more: Partial<Record<AnyMetricName, number>> = {},
 ): Promise<void> {
   const { rows } = await pool.query(
     `select g.task_set as "taskSet", avg(r.reward)::float8 as reward,
@@ -25,7 +26,7 @@ export async function writeEvaluateMetrics(
     [step.stepId],
   );
   const labels = taskSetLabels(run.config.taskSets);
-  const points: Partial<Record<AnyMetricName, number>> = {};
+  const points: Partial<Record<AnyMetricName, number>> = { ...more };
   for (const { taskSet, reward, success } of z.array(Scores).parse(rows)) {
     const label = taskSet === null ? null : labels[taskSet];
     // With one set the whole says it all.

@@ -2,19 +2,33 @@
 import type { AdamSpec, LossSpec } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 
-export function lossSpec({ algorithm, agent }: RunConfig): LossSpec {
-  const common = {
-    // The trainer's logprobs are those of the distribution that was sampled from.
-    temperature: agent.sampling.temperature > 0 ? agent.sampling.temperature : 1,
-    micro_batch_tokens: algorithm.microBatchTokens,
-  };
-  if (algorithm.loss !== "ppo") return { name: algorithm.loss, config: common };
+/** The trainer's logprobs are those of the distribution that was sampled from. */
+export const sampledTemperature = ({ agent }: RunConfig): number =>
+  agent.sampling.temperature > 0 ? agent.sampling.temperature : 1;
+
+/** What every loss takes. */
+export const commonSettings = (config: RunConfig): Record<string, number> => ({
+  temperature: sampledTemperature(config),
+  micro_batch_tokens: config.algorithm.microBatchTokens,
+});
+
+export function lossSpec(config: RunConfig): LossSpec {
+  const { algorithm } = config;
+  const { kl, entropyCoefficient } = algorithm;
+  const common = commonSettings(config);
+  if (kl.coefficient > 0 && kl.placement === "loss") {
+    common.kl_coef = kl.coefficient;
+    common.kl_estimator = { k1: 1, k2: 2, k3: 3 }[kl.estimator];
+  }
+  if (entropyCoefficient > 0) common.entropy_coef = entropyCoefficient;
+  if (algorithm.loss === "importance_sampling") return { name: algorithm.loss, config: common };
   const clip = {
     ...common,
     clip_low_threshold: 1 - algorithm.clipLow,
     clip_high_threshold: 1 + algorithm.clipHigh,
   };
-  return { name: "ppo", config: algorithm.dualClip === null ? clip : { ...clip, dual_clip_c: algorithm.dualClip } };
+  const dual = algorithm.loss === "ppo" ? algorithm.dualClip : null;
+  return { name: algorithm.loss, config: dual === null ? clip : { ...clip, dual_clip_c: dual } };
 }
 
 export const adamSpec = ({ algorithm }: RunConfig): AdamSpec => ({

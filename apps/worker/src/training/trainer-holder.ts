@@ -4,9 +4,12 @@
  */
 import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Pool } from "@rolldeck/db/connect";
-import { nextTrainerSeq, resetTrainerSeq, type TrainerHolder } from "@rolldeck/db/training/trainer-seq";
+import type { TrainerHolder } from "@rolldeck/db/training/model-holder";
+import { nextTrainerSeq, resetTrainerSeq } from "@rolldeck/db/training/trainer-seq";
 
 export interface TrainerSeat {
+  /** Whose it is: what it writes carries that claim. */
+  readonly holder: TrainerHolder;
   /** Next request number, committed. @throws FencedError; the signal's reason */
   nextSeq(): Promise<number>;
   /** Numbers go on after the server's last. @throws FencedError */
@@ -17,6 +20,7 @@ export interface TrainerSeat {
 
 export function trainerSeat(pool: Pool, holder: TrainerHolder, signal: AbortSignal): TrainerSeat {
   return {
+    holder,
     nextSeq: async () => {
       signal.throwIfAborted();
       const seqId = await nextTrainerSeq(pool, holder);

@@ -1,9 +1,10 @@
 /** Waits until the run's model server answers, and tells the run's page what it waits for. */
 import { awayLimitMinutes } from "@rolldeck/contracts/away-limit";
+import type { BackendConfig } from "@rolldeck/contracts/backend-config";
 import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import type { BackendInfo } from "@rolldeck/contracts/ports/backend";
-import type { RunConfig } from "@rolldeck/contracts/run-config";
-import { type GpuWorkerReport, gpuWorkerName, readGpuWorker } from "@rolldeck/db/gpu-workers";
+import { type GpuWorkerReport, gpuWorkerName, type ModelOf, readGpuWorker } from "@rolldeck/db/gpu-workers";
+import { canSample, tellOfWorkers } from "../fleet/ask-for-workers.ts";
 import { reportModelServer } from "../report-model-server.ts";
 import { sleep } from "../wait-for.ts";
 import { whyAway } from "../why-away.ts";
@@ -18,10 +19,16 @@ const infoTimeoutMs = 3_000;
 const sayEveryMs = 15_000;
 
 /** What no waiting cures: the operator's list or the config has to change. */
-const final: ReadonlySet<string> = new Set(["unauthorised", "unknown_server", "unknown_backend", "wrong_kind"]);
+const final: ReadonlySet<string> = new Set([
+  "unauthorised",
+  "unknown_server",
+  "unknown_backend",
+  "wrong_kind",
+  "no_fleet",
+]);
 
 export interface ServerWait {
-  readonly backend: RunConfig["backend"];
+  readonly run: ModelOf<BackendConfig>;
   readonly boot: BootProgress;
   /** Whether a version of the run's model has served. */
   readonly served: boolean;
@@ -33,29 +40,64 @@ export interface ServerWait {
  * for as long as the config lets it; waits without end for our own: an install may take as long as its download.
  */
 export async function waitForModelServer(context: WorkerContext, wait: ServerWait): Promise<BackendInfo> {
-  const { backend, boot, signal } = wait;
-  const isOurs = backend.server === null && backend.endpoint === null;
-  const absence = new Absence(context, wait);
+  const { signal } = wait;
+  const absence = absenceOf(context, wait);
   for (;;) {
-    signal.throwIfAborted();
-    try {
-      const info = await context.backends
-        .of(backend)
-        .info(AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]));
-      await reportModelServer(context, backend, info);
-      return info;
-    } catch (error) {
+    const info = await look(context, wait).catch(async (error: unknown) => {
       signal.throwIfAborted();
       context.log.debug({ err: error }, "the model server does not answer yet");
-      if (isOurs) await relay(await readGpuWorker(context.pool, gpuWorkerName(backend)), boot);
-      else await absence.tell(error);
+      await absence.tell(error);
+      return null;
+    });
+    if (info !== null) {
+      if (await absence.isOver()) return info;
+      await absence.tell(null);
     }
-    await sleep(isOurs ? lookMs : absence.pauseMs, signal);
+    await sleep(absence.pauseMs, signal);
   }
 }
 
+async function look(context: WorkerContext, { run, signal }: ServerWait): Promise<BackendInfo> {
+  signal.throwIfAborted();
+  const info = await context.backends.of(run).info(AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]));
+  await reportModelServer(context, run, info);
+  return info;
+}
+
+interface Absence {
+  /** @throws InputError when waiting can't help, or was long enough */
+  tell(error: unknown): Promise<void>;
+  /** Asked once the server has answered. */
+  isOver(): Promise<boolean>;
+  readonly pauseMs: number;
+}
+const over = async (): Promise<boolean> => true;
+
+function absenceOf(context: WorkerContext, wait: ServerWait): Absence {
+  const { run, boot, served } = wait;
+  const { fleet, server, endpoint } = run.config.backend;
+  const { pool } = context;
+  if (fleet !== null)
+    return {
+      pauseMs: lookMs,
+      isOver: () => canSample(pool, run.runId, fleet),
+      tell: (error) => {
+        if (isFinal(error)) throw new InputError([{ path: "backend.fleet", message: error.message }]);
+        return tellOfWorkers(pool, { runId: run.runId, boot, served });
+      },
+    };
+  if (server !== null || endpoint !== null) return new ForeignAbsence(context, wait);
+  return {
+    pauseMs: lookMs,
+    isOver: over,
+    tell: async () => relay(await readGpuWorker(pool, gpuWorkerName(run)), boot),
+  };
+}
+
+const isFinal = (error: unknown): error is BoundaryError => error instanceof BoundaryError && final.has(error.code);
+
 /** Of a server that someone else runs. */
-class Absence {
+class ForeignAbsence implements Absence {
   readonly #wait: ServerWait;
   readonly #address: string;
   readonly #startedAt = performance.now();
@@ -65,18 +107,20 @@ class Absence {
 
   constructor({ backends }: Pick<WorkerContext, "backends">, wait: ServerWait) {
     this.#wait = wait;
-    this.#address = backends.urlOf(wait.backend) ?? wait.backend.server ?? "the model server";
+    this.#address = backends.urlOf(wait.run) ?? wait.run.config.backend.server ?? "the model server";
   }
+
+  readonly isOver = over;
 
   get pauseMs(): number {
     return Math.min(lookMs * 2 ** Math.min(this.#tries, 10), maxLookMs);
   }
 
-  /** @throws InputError when waiting can't help, or was long enough */
   async tell(error: unknown): Promise<void> {
-    const { backend, boot, served } = this.#wait;
+    const { run, boot, served } = this.#wait;
+    const { backend } = run.config;
     this.#tries++;
-    if (error instanceof BoundaryError && final.has(error.code)) throw this.#refusal(error.message);
+    if (isFinal(error)) throw this.#refusal(error.message);
     const why = whyAway(error);
     const minutes = awayLimitMinutes(backend, served);
     const now = performance.now();
@@ -91,7 +135,7 @@ class Absence {
   }
 
   #refusal(message: string): InputError {
-    const path = this.#wait.backend.server === null ? "backend.endpoint" : "backend.server";
+    const path = this.#wait.run.config.backend.server === null ? "backend.endpoint" : "backend.server";
     return new InputError([{ path, message }]);
   }
 }

@@ -19,7 +19,7 @@ export async function trainWarmStart(
   const { context, claimed, boot, seat, signal } = scene;
   const { runId, claim, config } = claimed;
   const fence = { runId, token: fenceToken({ prepareClaim: claim, step: 0, claim: 0 }) };
-  const backend = context.backends.of(config.backend);
+  const backend = context.backends.of(claimed);
   const baseModel = config.model.name;
   const model = await seat.during(backend.createModel({ baseModel, seed: config.seed, fence, signal }));
   // Nobody shares this model, so its request numbers need no row.
