@@ -63,20 +63,24 @@ export function serveClient(gateway: Gateway, socket: WebSocket, { onTrouble }: 
 export function serveHost(gateway: Gateway, socket: WebSocket, { onSaid }: ConnectionEvents): Promise<void> {
   return new Promise((resolve) => {
     let host: Host | null = null;
+    let greeted = false;
     const link = new Link(socket, {
       onGreeting: (header) => {
-        if (header.k !== "host-hello" || host !== null) return;
+        if (header.k !== "host-hello" || greeted) return;
         if (!speaksOurs(link, header)) return;
+        greeted = true;
         clearTimeout(timer);
-        try {
+        const join = (): void => {
+          if (link.ended !== null) return;
           host = gateway.fleet.join(header, link);
-        } catch (error) {
-          link.close(error instanceof Error ? error.message : "this host can't join");
-          return;
-        }
-        link.send({ k: "welcome", version: protocolVersion, gateway: gateway.name });
-        onSaid(`host ${host.name} (${header.runtime}, at most ${header.maxSandboxes}) is here`);
-        void gateway.settle(host);
+          link.send({ k: "welcome", version: protocolVersion, gateway: gateway.name });
+          onSaid(`host ${host.name} (${header.runtime}, at most ${header.maxSandboxes}) is here`);
+          void gateway.settle(host);
+        };
+        gateway.fleet
+          .makeWay(header)
+          .then(join)
+          .catch((error: unknown) => link.close(error instanceof Error ? error.message : "this host can't join"));
       },
       onEnd: (error) => {
         clearTimeout(timer);

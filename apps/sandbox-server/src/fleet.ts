@@ -31,6 +31,8 @@ export interface FleetOptions {
 }
 
 const listLimitMs = 30_000;
+/** For a host's process to show that it is there. */
+const answerMs = 3_000;
 /** Hosts that are lost are remembered so long, drained ones stay drained. */
 const forgottenAfterMs = 24 * 3_600_000;
 const maxHosts = 1_000;
@@ -59,6 +61,25 @@ export class Fleet {
   }
   named(name: string): Host | null {
     return this.all().find((host) => host.name === name) ?? null;
+  }
+
+  /**
+   * To be asked before a host joins. One process at a time is a host: a second one that bears its id (started twice, or a copy of its
+   * state folder) would close what the first one has, and the other way round, for as long as both dial.
+   * @throws BoundaryError("sandbox", "refused") when the other one answers
+   */
+  async makeWay(hello: HostHello): Promise<void> {
+    for (;;) {
+      const host = this.#hosts.get(hello.hostId);
+      if (host?.link == null || host.hello.bootId === hello.bootId) return;
+      const { link } = host;
+      if (await link.answers(answerMs)) {
+        throw refused(
+          `host ${host.name} is here already, as another process with the same state folder or a copy of it`,
+        );
+      }
+      link.close("another process is this host now");
+    }
   }
 
   /** A host that has introduced itself. @throws BoundaryError("sandbox", "refused") */

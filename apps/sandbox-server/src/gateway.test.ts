@@ -108,3 +108,17 @@ it("a host that dials again while it is asked what it has is asked on its new co
   await settling;
   expect([host.state, host.link === again.caller]).toEqual(["here", true]);
 });
+
+it("a second process that says it is the same host is refused while the first one answers, and let in when it does not", async () => {
+  const { caller } = await dial();
+  const [host] = gateway.fleet.all();
+  if (host === undefined) return expect.unreachable();
+  await gateway.fleet.makeWay(host.hello);
+  await expect(gateway.fleet.makeWay({ ...host.hello, bootId: "other" })).rejects.toThrow(/is here already/);
+  expect([host.state, host.link === caller]).toEqual(["here", true]);
+  // Stopped, or cut off without a word: its connection looks open, and nobody answers.
+  const raw = links[0]?.raw ?? expect.unreachable();
+  raw.ping = () => undefined;
+  await gateway.fleet.makeWay({ ...host.hello, bootId: "other" });
+  expect([host.state, host.link]).toEqual(["away", null]);
+});

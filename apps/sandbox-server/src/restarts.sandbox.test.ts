@@ -28,6 +28,17 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
     await scene.client.close(sandbox.id, signal);
   });
 
+  it("are not disturbed by a second process that is started as their host, which is told so and ends", async () => {
+    const sandbox = await scene.client.open(smallSpec(), signal);
+    const name = await scene.holderOf(sandbox.id);
+    const running = sh(sandbox, "sleep 8; echo done");
+    const second = scene.stack.spawnHost(name, { runtime: "process", args: ["--memory-mb", "100000"] });
+    expect(await second.exited).not.toBe(0);
+    expect(second.said).toContain(`host ${name} is here already`);
+    expect(await running).toBe("done");
+    await scene.client.close(sandbox.id, signal);
+  });
+
   it("are gone when their host stays away, and closed on it when it comes back", async () => {
     await scene.restartServer("--max-ready", "0", "--lost-after", "2");
     const [lost, closed] = [await scene.client.open(smallSpec(), signal), await scene.client.open(smallSpec(), signal)];
@@ -108,7 +119,8 @@ describe.skipIf(ailment !== null)("remote sandboxes", () => {
   });
 
   it("of a client that is killed end with their leases, and what they ran at once", async () => {
-    const { mounts: _mounts, ...abandoned } = smallSpec({ leaseMs: 10_000 });
+    // Long enough that a busy machine sees the command end before the lease does.
+    const { mounts: _mounts, ...abandoned } = smallSpec({ leaseMs: 20_000 });
     const program = new Program(
       process.execPath,
       [

@@ -1,10 +1,10 @@
 /** A rollout without a model server: a scripted policy, tools as functions, and storage that keeps what was committed. */
 import { readFileSync } from "node:fs";
+import { AgentConfig } from "@rolldeck/contracts/agent-config";
 import type { ToolSpec } from "@rolldeck/contracts/ports/dialect";
 import { fixedPrompt, type SampleRequest, type SampleResult } from "@rolldeck/contracts/ports/sampler";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import type { AgentView, Delegation, ToolOutcome } from "@rolldeck/contracts/ports/tool";
-import { AgentConfig } from "@rolldeck/contracts/run-config";
 import type { Segment, ToolCall, TurnRecord, TurnResults } from "@rolldeck/contracts/segments";
 import { pythonic } from "../src/core/dialects/pythonic.ts";
 import type { OutputArtifact, RolloutPorts, RolloutSpec } from "../src/core/rollout.ts";

@@ -53,8 +53,8 @@ export async function findDockerDaemon(): Promise<DockerDaemon | MissingDocker> 
   return startDockerDaemon();
 }
 
-/** A daemon of our own, with no image and no network. */
-export async function startDockerDaemon(): Promise<OwnDockerDaemon | MissingDocker> {
+/** A daemon of our own, with no image and no network. @param flags of its own beside those, which they override */
+export async function startDockerDaemon(flags: readonly string[] = []): Promise<OwnDockerDaemon | MissingDocker> {
   const dockerd = ["/usr/sbin/dockerd", "/usr/bin/dockerd", "/usr/local/bin/dockerd"].find((file) => existsSync(file));
   if (dockerd === undefined) {
     return { missing: "no Docker daemon answers and dockerd is not installed (sudo apt-get install -y docker.io)" };
@@ -64,7 +64,7 @@ export async function startDockerDaemon(): Promise<OwnDockerDaemon | MissingDock
   sweepLeftovers();
   const folder = mkdtempSync(join(tmpdir(), prefix));
   const socket = join(folder, "docker.sock");
-  const keeper = spawn("/bin/sh", ["-c", keeperScript, folder, dockerd, ...daemonFlags(folder)], {
+  const keeper = spawn("/bin/sh", ["-c", keeperScript, folder, dockerd, ...daemonFlags(folder), ...flags], {
     detached: true,
     stdio: ["ignore", "ignore", "pipe", "pipe"],
   });

@@ -64,9 +64,17 @@ export async function runExec(
     for (const frame of early.splice(0)) onFrame(frame);
     socket.off("message", keep).on("message", onFrame);
     socket.on("close", () => stream.destroy());
-    stream.on("error", () => socket.terminate());
+    // A command that ends before it has read its input breaks the stream that it comes by: how it ended is known all the same.
+    let broke = false;
+    stream.on("error", () => {
+      broke = true;
+    });
     await new Promise<void>((resolve) => stream.once("end", resolve).once("close", resolve));
-    const { ExitCode: code, Running: running } = await exec.inspect();
+    const ended = await exec.inspect().catch((error: unknown) => {
+      if (broke) return { ExitCode: null, Running: true };
+      throw error;
+    });
+    const { ExitCode: code, Running: running } = ended;
     if (running || code === null) return socket.terminate();
     if (code === 0) return status({ status: "Success" });
     status({

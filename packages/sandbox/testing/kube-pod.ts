@@ -19,6 +19,8 @@ export const Pod = z.looseObject({
         z.looseObject({
           name: z.string(),
           emptyDir: z.looseObject({ sizeLimit: z.string().optional() }).optional(),
+          hostPath: z.looseObject({ path: z.string() }).optional(),
+          persistentVolumeClaim: z.looseObject({ claimName: z.string() }).optional(),
           downwardAPI: z
             .object({
               items: z.array(z.object({ path: z.string(), fieldRef: z.looseObject({ fieldPath: z.string() }) })),
@@ -36,9 +38,21 @@ export const Pod = z.looseObject({
           args: z.array(z.string()).optional(),
           stdin: z.boolean().default(false),
           workingDir: z.string().optional(),
-          env: z.array(z.object({ name: z.string(), value: z.string() })).default([]),
+          env: z
+            .array(
+              z.object({
+                name: z.string(),
+                value: z.string().optional(),
+                valueFrom: z.object({ secretKeyRef: z.object({ name: z.string(), key: z.string() }) }).optional(),
+              }),
+            )
+            .default([]),
+          /** One that is reached: it gets an address. */
+          ports: z.array(z.looseObject({ containerPort: z.int() })).default([]),
           resources: z.looseObject({ limits: z.record(z.string(), z.string()).default({}) }).prefault({}),
-          securityContext: z.looseObject({ runAsUser: z.int().optional() }).prefault({}),
+          securityContext: z
+            .looseObject({ runAsUser: z.int().optional(), readOnlyRootFilesystem: z.boolean().default(false) })
+            .prefault({}),
           volumeMounts: z
             .array(z.looseObject({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().default(false) }))
             .default([]),
@@ -48,6 +62,43 @@ export const Pod = z.looseObject({
   }),
 });
 export type Pod = z.output<typeof Pod>;
+
+export const gpuResource = "nvidia.com/gpu";
+export const gpusOf = ({ spec }: Pod): number =>
+  spec.containers.reduce((sum, { resources }) => sum + Number(resources.limits[gpuResource] ?? 0), 0);
+
+export interface KubeNode {
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly status: {
+    readonly allocatable: Readonly<Record<string, string>>;
+    readonly conditions: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+/** GPUs that no node has left for this pod; null: there are enough, on one node. */
+export function unschedulable(
+  held: HeldPod,
+  pods: ReadonlyMap<string, HeldPod>,
+  nodes: readonly KubeNode[],
+): string | null {
+  const wanted = gpusOf(held.pod);
+  if (wanted === 0) return null;
+  const others = [...pods.values()].filter((other) => other !== held && other.container !== null);
+  const taken = others.reduce((sum, { pod }) => sum + gpusOf(pod), 0);
+  const most = Math.max(0, ...nodes.map(({ status }) => Number(status.allocatable[gpuResource] ?? 0)));
+  if (taken + wanted <= most) return null;
+  return `0/${nodes.length} nodes are available: ${nodes.length} Insufficient ${gpuResource}.`;
+}
+
+/** Where pods are reached at addresses of their own. */
+export const podNetworkName = "rolldeck-kube-pods";
+export async function podNetwork(docker: Docker): Promise<string> {
+  const making = docker.createNetwork({ Name: podNetworkName, Driver: "bridge", CheckDuplicate: true });
+  await making.catch((error: unknown) => {
+    if (!(error instanceof Error && "statusCode" in error && error.statusCode === 409)) throw error;
+  });
+  return podNetworkName;
+}
 
 export interface HeldPod {
   /** What the node writes for it: a folder on this machine, by volume. */
@@ -65,17 +116,24 @@ export function mountsOf(held: HeldPod, main: Pod["spec"]["containers"][number])
     if (downwardAPI) held.folders.set(name, mkdtempSync(join(tmpdir(), "rolldeck-kube-volume-")));
   }
   writeFolders(held);
-  const binds = main.volumeMounts.flatMap(({ name, mountPath }) => {
+  const sources = new Map(held.pod.spec.volumes.map((volume) => [volume.name, volume]));
+  const binds = main.volumeMounts.flatMap(({ name, mountPath, readOnly }) => {
+    const { hostPath, persistentVolumeClaim: claim } = sources.get(name) ?? {};
+    const kept = hostPath?.path ?? (claim === undefined ? undefined : claimVolume(claim.claimName));
+    if (kept !== undefined) return [`${kept}:${mountPath}${readOnly ? ":ro" : ""}`];
     const folder = held.folders.get(name);
     // Nobody in a pod writes to what the node tells it.
     return folder === undefined ? [] : [`${folder}:${mountPath}:ro`];
   });
-  const empty = main.volumeMounts.filter(({ name }) => !held.folders.has(name));
+  const empty = main.volumeMounts.filter(({ name }) => sources.get(name)?.emptyDir !== undefined);
   const tmpfs = Object.fromEntries(
     empty.map(({ name, mountPath }) => [mountPath, `rw,exec,mode=1777,size=${sizeOf(held.pod, name)}m`]),
   );
   return { binds, tmpfs };
 }
+
+/** A claim is a volume of the daemon. */
+export const claimVolume = (claim: string): string => `rolldeck-kube-claim-${claim}`;
 
 /** Whole files, as a node writes them. */
 export function writeFolders({ pod, folders }: HeldPod): void {

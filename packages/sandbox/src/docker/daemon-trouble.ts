@@ -23,6 +23,8 @@ const goneText =
   /no such container|is not running|no such exec|removal of container|is already in progress|container .* is (restarting|dead|stopped)|marked for removal/i;
 const fullText =
   /no space left|cannot allocate memory|resource temporarily unavailable|too many open files|quota exceeded/i;
+/** Somebody holds it (`docker pause`, an image that is being made of it): it goes on later. */
+const pausedText = /container .* is paused|container (?:stopped\/)?paused/i;
 const awayText =
   /socket hang up|client connection is closing|transport is closing|containerd\.sock|context canceled|aborted/i;
 
@@ -48,6 +50,7 @@ export function daemonTrouble(error: unknown, what: string): BoundaryError {
   const made = (code: string, message: string, retryable: boolean): BoundaryError =>
     new BoundaryError("sandbox", code, message, { cause: error, retryable });
   if (goneText.test(text)) return made("gone", `${what}: the sandbox is not there any more`, false);
+  if (pausedText.test(text)) return made("unavailable", `${what}: the sandbox is paused`, true);
   if (isAway(error)) return made("unavailable", `${what}: the Docker daemon does not answer (${text})`, true);
   if (fullText.test(text)) return made("full", `${what}: the machine has no room (${text})`, true);
   if (/no such image/i.test(text)) return made("no_image", `${what}: ${text}`, false);

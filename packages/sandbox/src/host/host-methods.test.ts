@@ -7,10 +7,11 @@ import type { ExecResult, Sandbox, SandboxRuntime, SandboxSpec } from "@rolldeck
 import { noResources } from "@rolldeck/contracts/ports/sandbox";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type LinkPair, linkPair } from "../../testing/link-pair.ts";
-import { call, serve } from "../remote/call.ts";
+import { begin, call, serve } from "../remote/call.ts";
 import { Stream } from "../remote/stream.ts";
 import type { WireSpec } from "../remote/wire-spec.ts";
 import { ArchiveSpool } from "./archive-spool.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { ContextFolders } from "./context-folders.ts";
 import { HeldSandboxes } from "./held-sandboxes.ts";
 import { hostMethods } from "./host-methods.ts";
@@ -66,6 +67,7 @@ beforeEach(async () => {
     ...{ runtime, held: await HeldSandboxes.load(runtime, path.join(folder, "claims")) },
     contexts: new ContextFolders(path.join(folder, "contexts")),
     archives: new ArchiveSpool(path.join(folder, "archives")),
+    memory: new ByteBudget(100_000),
     images: { saw: async () => undefined },
     nowMs: () => 0,
   });
@@ -104,5 +106,28 @@ describe("a sandbox that was taken for a name whose owner never heard of it", ()
     );
     await call(links.caller, "close", { sandbox: idOf("mine") }, signal);
     expect([there.size, await readdir(path.join(folder, "claims"))]).toEqual([0, []]);
+  });
+});
+
+describe("what callers send and do not end", () => {
+  it("has a bound for all of them together, which is free again when they leave", async () => {
+    await call(links.caller, "open", { spec: spec("box") }, signal);
+    const command = { sandbox: idOf("box"), command: ["cat"], stdin: true, timeoutMs: 1000 };
+    const leaving = new AbortController();
+    const waits = begin(links.caller, "exec", command, leaving.signal);
+    await waits.stream.write(0, Buffer.alloc(60_000));
+    const second = begin(links.caller, "exec", command, signal);
+    await second.stream.write(0, Buffer.alloc(60_000));
+    await expect(second.result).rejects.toMatchObject({ code: "full", retryable: true });
+    leaving.abort(new Error("enough"));
+    await expect(waits.result).rejects.toThrow("enough");
+    await expect
+      .poll(async () => {
+        const third = begin(links.caller, "exec", command, signal);
+        await third.stream.write(0, Buffer.alloc(60_000));
+        third.stream.end(0);
+        return third.result.then(({ exitCode }) => exitCode, String);
+      })
+      .toBe(0);
   });
 });

@@ -3,9 +3,11 @@ import type { Sandbox, SandboxRuntime, SandboxSpec } from "@rolldeck/contracts/p
 import { collect, type Handlers } from "../remote/call.ts";
 import { sendResult } from "../remote/kept-output.ts";
 import { maxFileBytes, type Result } from "../remote/methods.ts";
+import type { Stream } from "../remote/stream.ts";
 import { gone, refused } from "../remote/wire-error.ts";
 import { imageKey, type WireImage, type WireSpec } from "../remote/wire-spec.ts";
 import type { ArchiveSpool } from "./archive-spool.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import type { ContextFolders } from "./context-folders.ts";
 import type { HeldSandboxes } from "./held-sandboxes.ts";
 import type { KnownImages } from "./known-images.ts";
@@ -16,6 +18,8 @@ export interface HostScene {
   readonly held: HeldSandboxes;
   readonly contexts: ContextFolders;
   readonly archives: ArchiveSpool;
+  /** For what goes through this process whole: files, and the input of commands. */
+  readonly memory: ByteBudget;
   readonly images: Pick<KnownImages, "saw">;
   /** Milliseconds of the wall clock. */
   readonly nowMs: () => number;
@@ -89,14 +93,16 @@ const closeLimitMs = 60_000;
 const closeNow = (runtime: SandboxRuntime, inner: string): Promise<void> =>
   runtime.close(inner, AbortSignal.timeout(closeLimitMs));
 
-function actMethods({ held }: HostScene): Handlers {
+function actMethods({ held, memory }: HostScene): Handlers {
   const using = usingOf(held);
   return {
     exec: ({ sandbox, stdin, ...request }, stream) =>
-      using(sandbox, async (box) => {
-        const input = stdin ? { stdin: await collect(stream.reader(0), maxFileBytes) } : {};
-        return await sendResult(stream, await box.exec({ ...request, ...input }, stream.over));
-      }),
+      using(sandbox, (box) =>
+        memory.lend(async (take) => {
+          const input = stdin ? { stdin: await collect(stream.reader(0), maxFileBytes, take) } : {};
+          return await sendResult(stream, await box.exec({ ...request, ...input }, stream.over));
+        }),
+      ),
     spawn: ({ sandbox, ...request }, stream) => using(sandbox, (box) => serveProcess(box, request, stream)),
     killAll: ({ sandbox, user }, stream) =>
       using(sandbox, async (box) => {
@@ -117,31 +123,35 @@ function actMethods({ held }: HostScene): Handlers {
   };
 }
 
-function fileMethods({ held, archives }: HostScene): Handlers {
+function fileMethods({ held, archives, memory }: HostScene): Handlers {
   const using = usingOf(held);
+  // What the caller takes at its own pace, however slow that is.
+  const give = (stream: Stream, read: () => Promise<Uint8Array>): Promise<Record<string, never>> =>
+    memory.lend(async (take) => {
+      const content = await read();
+      take(content.length);
+      await stream.write(1, content);
+      return {};
+    });
   return {
     readFile: ({ sandbox, path, maxBytes }, stream) =>
-      using(sandbox, async (box) => {
-        await stream.write(1, await box.readFile(path, { maxBytes }, stream.over));
-        return {};
-      }),
+      using(sandbox, (box) => give(stream, () => box.readFile(path, { maxBytes }, stream.over))),
     writeFile: ({ sandbox, path, bytes, ...options }, stream) =>
-      using(sandbox, async (box) => {
-        const content = await collect(stream.reader(0), bytes);
-        if (content.length !== bytes) throw refused(`${content.length} of the ${bytes} bytes that were told`);
-        await box.writeFile(path, content, options, stream.over);
-        return {};
-      }),
+      using(sandbox, (box) =>
+        memory.lend(async (take) => {
+          const content = await collect(stream.reader(0), bytes, take);
+          if (content.length !== bytes) throw refused(`${content.length} of the ${bytes} bytes that were told`);
+          await box.writeFile(path, content, options, stream.over);
+          return {};
+        }),
+      ),
     putArchive: ({ sandbox, path, user }, stream) =>
       using(sandbox, async (box) => {
         await archives.whole(stream.reader(0), path, (tar) => box.putArchive(path, tar, { user }, stream.over));
         return {};
       }),
     getArchive: ({ sandbox, path, maxBytes }, stream) =>
-      using(sandbox, async (box) => {
-        await stream.write(1, await box.getArchive(path, { maxBytes }, stream.over));
-        return {};
-      }),
+      using(sandbox, (box) => give(stream, () => box.getArchive(path, { maxBytes }, stream.over))),
   };
 }
 

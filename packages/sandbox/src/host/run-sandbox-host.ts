@@ -7,9 +7,11 @@ import { BoundaryError, InputError } from "@rolldeck/contracts/errors";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import { removeParts } from "../remote/context-tar.ts";
 import { HostHello, protocolVersion } from "../remote/frames.ts";
+import { maxFileBytes } from "../remote/methods.ts";
 import { SandboxRuntimes } from "../runtimes.ts";
 import { parseSandboxSettings } from "../settings.ts";
 import { ArchiveSpool } from "./archive-spool.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { ContextFolders } from "./context-folders.ts";
 import { HeldSandboxes } from "./held-sandboxes.ts";
 import { runHostAgent } from "./host-agent.ts";
@@ -35,6 +37,9 @@ export interface SandboxHostOptions {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly say: (message: string) => void;
 }
+
+/** Of files and commands' input on their way through this process: four of the largest. */
+const maxCallBytes = 4 * maxFileBytes;
 
 /** Resolves after the signal; sandboxes stay, as long as their leases. @throws InputError, BoundaryError("sandbox") */
 export async function runSandboxHost(options: SandboxHostOptions, signal: AbortSignal): Promise<void> {
@@ -67,6 +72,7 @@ export async function runSandboxHost(options: SandboxHostOptions, signal: AbortS
         ...{ runtime, images, onTrouble, address },
         held: await HeldSandboxes.load(runtime, path.join(stateFolder, "claims")),
         contexts: new ContextFolders(contexts),
+        memory: new ByteBudget(maxCallBytes),
         archives: new ArchiveSpool(path.join(stateFolder, "archives")),
         nowMs: () => Date.now(),
         hello: async () => ({ ...first, images: images.all() }),

@@ -2,6 +2,7 @@
  * The few calls to the API server that sandboxes need, with its answers parsed and its failures in our words. Invariant: a call ends
  * within its time, whatever the server does.
  */
+
 import {
   AppsV1Api,
   CoreV1Api,
@@ -13,6 +14,7 @@ import {
   VersionApi,
 } from "@kubernetes/client-node";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { jsonOrUndefined } from "@rolldeck/contracts/json-or-undefined";
 import { z } from "zod";
 import { unlessAborted, within } from "../shared/waiting.ts";
 
@@ -214,14 +216,6 @@ function toldBy(error: unknown): string {
   const answer = Answer.safeParse(error);
   if (!answer.success) return error instanceof Error ? error.message : String(error);
   const { code, body } = answer.data;
-  const told = Told.safeParse(typeof body === "string" ? parseJson(body) : body);
+  const told = Told.safeParse(typeof body === "string" ? jsonOrUndefined(body) : body);
   return told.success ? told.data.message : `the API server answered ${code}`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -3,9 +3,11 @@
  * its stream). Invariants: no more than a stream's own buffer is held, the socket is paused instead; a command whose status did not
  * come ends in an error, never in an exit code.
  */
+
 import { PassThrough } from "node:stream";
 import type { KubeConfig, V1Status } from "@kubernetes/client-node";
 import { BoundaryError } from "@rolldeck/contracts/errors";
+import { jsonOrUndefined } from "@rolldeck/contracts/json-or-undefined";
 import WebSocket from "ws";
 import { z } from "zod";
 import { deferred } from "../remote/deferred.ts";
@@ -174,7 +176,7 @@ function send(socket: WebSocket, channel: number, bytes: Uint8Array): Promise<vo
 }
 
 async function readStatus(bytes: Buffer): Promise<number> {
-  const parsed = Status.safeParse(parseJson(bytes.toString("utf8")));
+  const parsed = Status.safeParse(jsonOrUndefined(bytes.toString("utf8")));
   if (!parsed.success) throw unavailable("the API server sent a status that can't be read");
   const { status, reason, message, details } = parsed.data;
   if (status === "Success") return 0;
@@ -182,14 +184,6 @@ async function readStatus(bytes: Buffer): Promise<number> {
   if (reason === "NonZeroExitCode" && code !== undefined && /^\d+$/.test(code)) return Number(code);
   // Never an exit code: a container that is gone is "not found", too, and a missing program is told by the shell in the pod.
   throw new BoundaryError("sandbox", "gone", `a command could not be run in the pod: ${(message ?? "").slice(0, 300)}`);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 const asBuffer = (data: WebSocket.RawData): Buffer =>

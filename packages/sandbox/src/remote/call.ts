@@ -87,13 +87,22 @@ function parseResult<M extends Method>(method: M, value: unknown): Result<M> {
 const reasonOf = (signal: AbortSignal): Error =>
   signal.reason instanceof Error ? signal.reason : new Error("aborted", { cause: signal.reason });
 
-/** All of a channel, of which at most so much may come. @throws refused when there is more */
-export async function collect(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+/**
+ * All of a channel, of which at most so much may come.
+ * @param take hears of each piece before it is kept
+ * @throws refused when there is more; what `take` throws
+ */
+export async function collect(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  take: (bytes: number) => void = () => undefined,
+): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
     if (bytes > maxBytes) throw refused(`more than the ${maxBytes} bytes that were told`);
+    take(chunk.length);
     parts.push(chunk);
   }
   return Buffer.concat(parts, bytes);

@@ -54,6 +54,8 @@ describe("frames", () => {
     ["an unknown kind", encoded({ k: "shutdown" })],
     ["a key too many", encoded({ k: "cancel", s: 1, why: "x" })],
     ["stream 0", encoded({ k: "cancel", s: 0 })],
+    ["a note nested too deep to be written again", deep("note", "body")],
+    ["parameters nested too deep to be written again", deep("open", "params")],
     ["a payload where none belongs", Buffer.concat([encoded({ k: "cancel", s: 1 }), Buffer.from("x")])],
     [
       "a payload past the limit",
@@ -64,8 +66,17 @@ describe("frames", () => {
   });
 });
 
+function deep(kind: string, field: string): Buffer {
+  const method = kind === "open" ? '"method":"exec",' : "";
+  return framed(`{"k":"${kind}","s":1,${method}"${field}":${"[".repeat(8_000)}${"]".repeat(8_000)}}`);
+}
+
 function encoded(header: unknown): Buffer {
-  const json = Buffer.from(JSON.stringify(header));
+  return framed(JSON.stringify(header));
+}
+
+function framed(text: string): Buffer {
+  const json = Buffer.from(text);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(json.length);
   return Buffer.concat([length, json]);

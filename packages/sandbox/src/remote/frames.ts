@@ -3,6 +3,7 @@
  * header of that length, and a payload that only `data` frames have. The same on both legs: client to gateway, gateway to host.
  * Invariant: what `decodeFrame` returns has been checked; anything else is a ProtocolError, which ends the connection.
  */
+import { jsonDepth, maxJsonDepth } from "@rolldeck/contracts/json-depth";
 import { z } from "zod";
 
 export const protocolVersion = 1;
@@ -130,6 +131,7 @@ export function decodeFrame(message: Uint8Array): Frame {
 }
 
 function jsonOf(text: string): unknown {
+  if (jsonDepth(text) > maxJsonDepth) throw new ProtocolError(`a header nested more than ${maxJsonDepth} levels deep`);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -108,6 +108,22 @@ export class Link {
     else this.#socket.send(message);
   }
 
+  /** Whether the other side is there: it answers a ping within the time. */
+  answers(limitMs: number): Promise<boolean> {
+    if (this.#ended !== null) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const settle = (answered: boolean) => (): void => {
+        clearTimeout(timer);
+        this.#socket.off("pong", onPong).off("close", onClose);
+        resolve(answered);
+      };
+      const [onPong, onClose] = [settle(true), settle(false)];
+      const timer = setTimeout(settle(false), limitMs);
+      this.#socket.on("pong", onPong).on("close", onClose);
+      this.#socket.ping();
+    });
+  }
+
   /** Ends the connection on purpose. */
   close(reason: string): void {
     this.send({ k: "bye", reason: reason.slice(0, 1000) });

@@ -47,6 +47,16 @@ async function pair(): Promise<{ mine: Stream; theirs: Stream }> {
 }
 
 describe("a stream", () => {
+  it("of a side that nests what it says too deep ends that side's connection, not this process", async () => {
+    const { theirs } = await pair();
+    const header = Buffer.from(`{"k":"note","s":1,"body":${"[".repeat(8_000)}${"]".repeat(8_000)}}`);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(header.length);
+    raw.send(Buffer.concat([length, header]));
+    await until(() => theirs.over.aborted);
+    expect(ends).toContainEqual(expect.stringContaining("server: protocol error: a header nested"));
+  });
+
   it("carries megabytes both ways at once, exact and in order", async () => {
     const { mine, theirs } = await pair();
     const sent = Buffer.alloc(5_000_000);

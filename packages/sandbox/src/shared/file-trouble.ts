@@ -6,7 +6,8 @@ const texts: readonly (readonly [RegExp, FileFailure])[] = [
   [/no space left|disk quota exceeded|file too large|file size limit/i, "no_space"],
   [/is a directory/i, "is_directory"],
   [/not a directory|file exists/i, "not_a_directory"],
-  [/permission denied|operation not permitted|read-only file system|text file busy/i, "denied"],
+  // Busy: a place that something is mounted on (`/etc/hostname` of a container) can't be renamed over.
+  [/permission denied|operation not permitted|read-only file system|text file busy|resource busy/i, "denied"],
   [/file name too long|too many levels of symbolic links|invalid argument/i, "bad_path"],
   [/does not look like a tar|unexpected eof|short read|invalid tar|corrupted/i, "bad_archive"],
   [/no such file|nonexistent|cannot stat/i, "not_found"],

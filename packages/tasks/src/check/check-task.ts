@@ -11,7 +11,7 @@ export interface CheckRequest extends Omit<CheckScene, "onProgress"> {
   readonly onChecked: (check: InstanceCheck, done: number, all: number) => void;
 }
 
-/** @throws RangeError when no instance has a name that was asked for; the signal's reason */
+/** @throws RangeError when there is no instance, or none of a name that was asked for; the signal's reason */
 export async function checkTask(request: CheckRequest, warnings: readonly string[] = []): Promise<CheckReport> {
   const instances = chosen(request.task, request.only);
   const checks: InstanceCheck[] = [];
@@ -36,6 +36,7 @@ function chosen(task: Task, only: readonly string[]): TaskInstance[] {
   const all = (["train", "evaluate"] as const).flatMap((split: Split) =>
     Array.from({ length: task.size(split) ?? 0 }, (_, index) => task.instance(split, index)),
   );
+  if (all.length === 0) throw new RangeError("the data set has no instances: nothing can be checked");
   if (only.length === 0) return all;
   const asked = all.filter(({ instanceId }) => only.some((name) => instanceId.startsWith(name)));
   if (asked.length > 0) return asked;

@@ -64,6 +64,13 @@ describe("a reward", () => {
     "%j as text is an error, never 0",
     (text) => expect(outcome(parseRewardText, bytes(text))).toBe("verifier error"),
   );
+  test("of a megabyte that is no number is an error at once: the worker reads it beside other rollouts' work", () => {
+    const startedAt = performance.now();
+    for (const text of [`${"1".repeat(1_000_000)}x`, `1.${"0".repeat(1_000_000)}x`, `1e${"0".repeat(1_000_000)}`]) {
+      expect(outcome(parseRewardText, bytes(text))).toBe("verifier error");
+    }
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
   test("that is no text is an error", () => {
     expect(outcome(parseRewardText, Buffer.from([0xff, 0x31]))).toBe("verifier error");
     expect(outcome(parseRewardJson, Buffer.from([0x31, 0xff]))).toBe("verifier error");

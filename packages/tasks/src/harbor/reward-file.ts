@@ -11,6 +11,8 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 export type Rewards = Readonly<Record<string, number>>;
 
 const maxKeys = 200;
+/** Longer than any number that a program prints. */
+const maxNumberLength = 1000;
 
 /** @throws BoundaryError("verifier", "bad_reward") */
 export function parseRewardJson(bytes: Uint8Array): Rewards {
@@ -42,8 +44,9 @@ function numberOf(value: unknown, key: string): number {
 export function parseRewardText(bytes: Uint8Array): Rewards {
   const text = decode(bytes, "reward.txt").trim();
   if (text === "") throw bad("reward.txt is empty");
-  // Number() would take "0x10" and "Infinity", which no verifier means.
-  if (!/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?$/iu.test(text)) {
+  // Number() would take "0x10" and "Infinity", which no verifier means. The file may hold a megabyte of anything: every character
+  // is read once.
+  if (text.length > maxNumberLength || !/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?$/iu.test(text)) {
     throw bad(`reward.txt is no number: ${shown(text)}`);
   }
   return { reward: finite(Number(text), "reward.txt") };

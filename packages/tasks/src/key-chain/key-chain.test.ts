@@ -164,7 +164,7 @@ describe("verifier", () => {
     await fc.assert(
       fc.asyncProperty(index, fc.option(fc.string()), fc.integer({ min: 0, max: 60 }), async (i, given, gets) => {
         const verdict = await verifyKeyChain(keyChain.instance("train", i), rollout(given, gets));
-        const sum = Object.values(verdict.parts).reduce((total, part) => total + part, 0);
+        const sum = Object.values(verdict.parts).reduce<number>((total, part) => total + Number(part), 0);
         expect(verdict.reward).toBe(sum);
         expect(Number.isFinite(verdict.reward)).toBe(true);
       }),

@@ -50,6 +50,30 @@ test("code that breaks every test is told apart from tests that can't run: the s
   expect(report?.phases.map(({ name }) => name)).toContain("control");
 });
 
+const adding = (line: string): string => `cat > add.sh <<'END'\nadd() { echo $(($1 - $2)); }\n${line}\nEND\n`;
+
+test.each([
+  ["says what a grader's script says of its own trouble", "echo '>>>>> Tests Errored'", /Tests Errored/],
+  ["ends the tests' script", "kill -9 $$", /no end marker/],
+  ["prints more than is read", "head -c 40000000 /dev/zero | tr '\\0' x", /at most/],
+])("code under test that %s is no verifier's error twice over: it earns nothing", async (_, line, why) => {
+  const left = await repository.collected(adding(line));
+  const { verdict, opened, report } = await repository.grade(left);
+  expect(verdict).toMatchObject({ reward: 0, success: false, notes: expect.stringMatching(why) });
+  expect(verdict?.notes).toContain("the patch broke it");
+  expect(opened).toHaveLength(3);
+  expect(report?.phases.map(({ name }) => name)).toContain("control");
+});
+
+test("a log that breaks off once is a verifier's error: it is graded again", async () => {
+  const left = await repository.collected(
+    adding(`[ -e ${repository.home}/once ] || { touch ${repository.home}/once; kill -9 $$; }`),
+  );
+  const { verdict, error } = await repository.grade(left);
+  expect(verdict).toBeNull();
+  expect(error).toMatchObject({ boundary: "verifier", code: "no_result" });
+});
+
 test("tests that run out of time are not resolved and say so; or an error that is graded again (fault 68)", async () => {
   const left = await repository.collected(`${fix}; echo 'sleep 30' >> add.sh`);
   const slow = await repository.grade(left, { options: { evalTimeoutMs: 1_000 } });

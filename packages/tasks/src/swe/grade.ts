@@ -107,13 +107,9 @@ async function gradePatch(
   };
   if (applied.by === null && patch.length > 0) return refuseMisfit(sandboxes, known);
   const script = scriptOf(row, sandbox);
-  const changed = await timed(draft.phases, "restore", () =>
-    restoreTests(sandbox, gradedRepository(row, script), options.setupTimeoutMs, signal),
-  );
-  const request = { testPatch: row.testPatch, timeoutMs: options.evalTimeoutMs };
-  const run = await timed(draft.phases, "tests", () => runTests(sandbox, script, request, signal));
+  const { changed, run } = await testPatched({ row, spec, options }, { script, sandbox, phases: known.phases }, signal);
   await keepLog(sandboxes, run.log);
-  const judged = judgeRun(row, new TextDecoder().decode(run.log), run.exitCode);
+  const judged = judgementOf(row, run);
   const graded: Graded = {
     ...known,
     flags: [...flagsOfFiles(changed), ...draft.flags, ...(run.outOfMemory ? ["out of memory while testing"] : [])],
@@ -122,15 +118,30 @@ async function gradePatch(
   };
   if (run.timedOut) return settleTimeout(sandboxes, graded);
   if (judged.kind === "judged") return settleJudged(sandboxes, graded, judged);
-  if (judged.kind === "none" && (await controlWorks({ row, spec, options }, graded, sandboxes, signal))) {
+  if (await patchBroke({ row, spec, options }, { graded, patch, judged }, sandboxes, signal))
     return settle(sandboxes, graded, `${judged.why}; without the patch it does give some: the patch broke it`);
-  }
-  throw new BoundaryError(
-    "verifier",
-    "no_result",
-    `${judged.why}${run.outOfMemory ? " (out of memory)" : ""}: ${endOf(run)}`,
-  );
+  const code = run.tooLarge === null ? "no_result" : "log_too_large";
+  const memory = run.outOfMemory ? " (out of memory)" : "";
+  throw new BoundaryError("verifier", code, `${judged.why}${memory}: ${endOf(run)}`);
 }
+
+/** The tests over what a patch left, with the test files of before it. */
+async function testPatched(
+  { row, options }: GradeRequest,
+  { script, sandbox, phases }: { readonly script: EvalScript; readonly sandbox: Sandbox; readonly phases: Phase[] },
+  signal: AbortSignal,
+) {
+  const changed = await timed(phases, "restore", () =>
+    restoreTests(sandbox, gradedRepository(row, script), options.setupTimeoutMs, signal),
+  );
+  const request = { testPatch: row.testPatch, timeoutMs: options.evalTimeoutMs };
+  return { changed, run: await timed(phases, "tests", () => runTests(sandbox, script, request, signal)) };
+}
+
+const judgementOf = (row: SweRow, run: TestRun): Judgement =>
+  run.tooLarge === null
+    ? judgeRun(row, new TextDecoder().decode(run.log), run.exitCode)
+    : { kind: "unreadable", why: run.tooLarge };
 
 type Judged = Extract<Judgement, { kind: "judged" }>;
 interface Graded extends Draft {
@@ -167,19 +178,28 @@ async function refuseMisfit(sandboxes: GradingSandboxes, draft: Draft): Promise<
   throw new BoundaryError("verifier", "patch_does_not_apply", message);
 }
 
-/** The same tests without the patch, in a sandbox of their own: do they give any result? */
-async function controlWorks(
+/**
+ * Whether it is the patch that no result can be read: without it one can. What breaks a log (it ends the tests' script, prints what
+ * graders look for, or without end) may be the machine's doing as well, so it has to happen twice.
+ */
+async function patchBroke(
   request: GradeRequest,
-  { phases, script }: Graded,
+  { graded, patch, judged }: { readonly graded: Graded; readonly patch: Uint8Array; readonly judged: Judgement },
   sandboxes: GradingSandboxes,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { phases, script } = graded;
   const { row, options } = request;
+  if (patch.length === 0) return false;
+  const control = await freshBase(request, sandboxes, signal);
+  const limits = { testPatch: row.testPatch, timeoutMs: options.evalTimeoutMs };
+  const alone = await timed(phases, "control", () => runTests(control, script, limits, signal));
+  if (judgementOf(row, alone).kind !== "judged") return false;
+  if (judged.kind === "none") return true;
   const sandbox = await freshBase(request, sandboxes, signal);
-  const run = await timed(phases, "control", () =>
-    runTests(sandbox, script, { testPatch: row.testPatch, timeoutMs: options.evalTimeoutMs }, signal),
-  );
-  return judgeRun(row, new TextDecoder().decode(run.log), run.exitCode).kind === "judged";
+  if ((await tryPatch(sandbox, patch, options, signal)).by === null) return false;
+  const again = await testPatched(request, { script, sandbox, phases }, signal);
+  return !again.run.timedOut && judgementOf(row, again.run).kind === "unreadable";
 }
 
 async function settleTimeout(sandboxes: GradingSandboxes, graded: Graded): Promise<Verdict> {

@@ -1,5 +1,5 @@
 /** What a task set may say of software-engineering rows. */
-import { hintNames } from "@rolldeck/contracts/run-config";
+import { hintNames } from "@rolldeck/contracts/agent-config";
 import { z } from "zod";
 import { templateWords } from "./images.ts";
 

@@ -6,6 +6,7 @@
 import type { TestReport } from "@rolldeck/contracts/test-report";
 import { failureMessages } from "./logs/read-test-log.ts";
 import { meaningOf, type StatusMap } from "./logs/statuses.ts";
+import { NameBeginnings } from "./name-beginnings.ts";
 
 export interface WantedTests {
   readonly failToPass: readonly string[];
@@ -28,10 +29,11 @@ export interface Resolution {
 /** @param output for what pytest says about failures; "" = nothing */
 export function resolve(statuses: StatusMap, wanted: WantedTests, output: string): Resolution {
   const messages = failureMessages(output, maxMessages);
+  const keyOf = keysIn(statuses);
   const seen = new Set<string>();
   const judge = (list: "fail-to-pass" | "pass-to-pass", names: readonly string[]): TestResult[] =>
     names.map((name) => {
-      const key = keyOf(name, statuses);
+      const key = keyOf(name);
       seen.add(key ?? name);
       const word = key === null ? undefined : statuses.get(key);
       const message = messages.get(key ?? name) ?? null;
@@ -72,12 +74,16 @@ const passes = (word: string | undefined): boolean => word === "PASSED" || word 
  * The log's name of a wanted test: itself, or, for an id that data sets cut inside its parameters, the first that begins so where
  * all that do are of one mind.
  */
-function keyOf(name: string, statuses: StatusMap): string | null {
-  if (statuses.has(name)) return name;
-  if (countOf(name, "[") <= countOf(name, "]")) return null;
-  const like = [...statuses.keys()].filter((key) => key.startsWith(name));
-  const minds = new Set(like.map((key) => passes(statuses.get(key))));
-  return minds.size === 1 ? (like[0] ?? null) : null;
+function keysIn(statuses: StatusMap): (name: string) => string | null {
+  // Most lists have no name that is cut.
+  let beginnings: NameBeginnings | null = null;
+  return (name) => {
+    if (statuses.has(name)) return name;
+    if (countOf(name, "[") <= countOf(name, "]")) return null;
+    beginnings ??= new NameBeginnings(statuses.keys(), (key) => passes(statuses.get(key)));
+    const like = beginnings.find(name);
+    return like !== null && (like.passing === 0 || like.passing === like.count) ? like.first : null;
+  };
 }
 
 const countOf = (text: string, part: string): number => text.split(part).length - 1;

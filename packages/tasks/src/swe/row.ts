@@ -13,12 +13,10 @@ export const sweKinds = ["swe-bench", "swe-gym", "swe-smith", "r2e-gym"] as cons
 export type SweKind = (typeof sweKinds)[number];
 
 /** A list, or a list as JSON text. */
-const TestNames = z.union([
-  z.array(z.string()),
-  z
-    .string()
-    .transform((text, refusal) => parsedList(text) ?? refuse(refusal, "is neither a list nor a list as JSON text")),
-]);
+const TestNames = z.unknown().transform((given, refusal): string[] => {
+  const list = z.array(z.string()).safeParse(typeof given === "string" ? parsedJson(given) : given);
+  return list.success ? list.data : refuse(refusal, "is neither a list of names nor one as JSON text");
+});
 const Text = z.string().nullish();
 
 const Fields = z.looseObject({
@@ -199,11 +197,6 @@ function parsedJson(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function parsedList(text: string): string[] | null {
-  const list = z.array(z.string()).safeParse(parsedJson(text));
-  return list.success ? list.data : null;
 }
 
 function refuse(refusal: z.RefinementCtx, message: string, field?: string): never {

@@ -119,7 +119,8 @@ describe("rows", () => {
   test.each([
     [{ ...verified, problem_statement: " " }, "problem_statement: is missing or empty"],
     [{ ...verified, FAIL_TO_PASS: "[]" }, "FAIL_TO_PASS: is missing or empty"],
-    [{ ...verified, FAIL_TO_PASS: "test_a" }, "FAIL_TO_PASS: "],
+    [{ ...verified, FAIL_TO_PASS: "test_a" }, "FAIL_TO_PASS: is neither a list of names nor one as JSON text"],
+    [{ ...verified, PASS_TO_PASS: [["test_a"]] }, "PASS_TO_PASS: is neither a list of names nor one as JSON text"],
     [{ ...verified, base_commit: null }, "base_commit: is missing"],
     [{ ...verified, base_commit: "--all" }, "base_commit: is missing or no commit's name"],
     [{ ...verified, repo: "made/up" }, "eval_script: is missing, and no test command is known for made/up"],

@@ -9,7 +9,10 @@ import type { RunningCommand } from "./shell-link.ts";
 const Arguments = z.strictObject({
   command: CommandText.describe("What bash is to run; several lines are fine. Left out only with restart").optional(),
   timeout_s: z.number().min(0.1).max(3600).describe("Seconds it may take").optional(),
-  restart: z.boolean().describe("Begin with a new shell that knows nothing of the earlier commands").optional(),
+  restart: z
+    .boolean()
+    .describe("End all that earlier commands left running and begin with a new shell that knows nothing of them")
+    .optional(),
 });
 type Arguments = z.infer<typeof Arguments>;
 
@@ -29,28 +32,53 @@ export const bash = defineTool({
 });
 
 async function call(shell: Shell, args: Arguments, context: ToolContext): Promise<ToolOutcome> {
+  const notes: string[] = [];
+  if (args.restart === true) {
+    const { everything } = await shell.restart(context.signal);
+    const restarted = "[the shell was restarted]";
+    if (args.command === undefined) return { output: everything ? `${restarted}\n${clearedNote}` : restarted };
+    if (everything) notes.push(clearedNote);
+  }
+  if (shell.current !== null) return failure("busy", busyWords(context));
+  try {
+    return await run(shell, args.command ?? "", { args, context, notes });
+  } catch (error) {
+    // No later call goes on with this command: the next one begins with a new connection, and ends it.
+    await shell.abandon();
+    throw error;
+  }
+}
+
+const clearedNote = "[everything else that ran in the sandbox was ended, too]";
+
+function busyWords({ agent }: ToolContext): string {
+  return agent.tools?.includes("execute_bash")
+    ? "a command that execute_bash started still runs in this shell; end it there, or use restart"
+    : "a command of an earlier call still runs in this shell; restart ends it";
+}
+
+interface Asked {
+  readonly args: Arguments;
+  readonly context: ToolContext;
+  readonly notes: readonly string[];
+}
+
+async function run(shell: Shell, command: string, { args, context, notes }: Asked): Promise<ToolOutcome> {
   const { signal } = context;
-  if (args.restart === true) await shell.restart(signal);
-  if (args.command === undefined) return { output: "[the shell was restarted]" };
-  if (shell.current !== null)
-    return failure(
-      "busy",
-      "a command that execute_bash started still runs in this shell; end it there, or use restart",
-    );
   const limitMs = commandLimitMs(
     context,
     args.timeout_s === undefined ? shell.settings.timeoutMs : args.timeout_s * 1000,
   );
   const { running, endedLeftover } = await shell.start(
-    args.command,
+    command,
     shell.settings.stateless ? "stateless" : "empty",
     signal,
   );
   const why = await shell.wait(running, { untilMs: shell.now() + limitMs }, signal);
   const stopped = why === "ended" ? null : await shell.stop(running, signal);
   const end = stopped === null ? await shell.endOf(running) : null;
-  const notes = endedLeftover ? ["[a command that still ran in this shell was ended]"] : [];
-  return outcome(running, [...notes, ...endNotes(end, why, limitMs, stopped?.everything === true)]);
+  const left = endedLeftover ? ["[a command that still ran in this shell was ended]"] : [];
+  return outcome(running, [...notes, ...left, ...endNotes(end, why, limitMs, stopped?.everything === true)]);
 }
 
 /** What the model has to know besides the output. */

@@ -1,17 +1,18 @@
 /**
- * Ends a running command and all it started: TERM, a second, then KILL until none is left. Those are its descendants, whatever
- * session they moved to, and what started after it and has lost its parent. Background jobs of earlier commands live on, unless
- * only the whole sandbox can be cleared: a fork bomb is faster than any list of processes.
+ * Ends a running command, or a whole shell, and all it started: TERM, a second, then KILL until none is left. Those are its
+ * descendants, whatever session they moved to, and what started after it and has lost its parent. Background jobs of earlier commands
+ * live on when a command is ended, unless only the whole sandbox can be cleared: a fork bomb is faster than any list of processes.
  */
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 
-export interface EndedCommand {
-  /** Jobs of earlier commands had to go as well. */
+export interface Ended {
+  /** All else of the sandbox had to go as well: jobs of earlier commands, what its set-up left running. */
   readonly everything: boolean;
 }
 
 /**
- * $1 = the command's process, $2 = the supervisor's. Prints how many live on. Orphans are ours only where the supervisor's parent
+ * $1 = the command's process, or the supervisor's: then all that it started, but not itself; $2 = the supervisor's; $3 = the shell's
+ * folder, when its first supervisor counts as the beginning. Prints how many live on. Orphans are ours only where the supervisor's parent
  * is outside (0): there, process 1 is the sandbox's, not a machine's.
  */
 const script = String.raw`root=$1 own=$2 orphans= born=
@@ -24,6 +25,7 @@ stat_of() {
 }
 stat_of "$own" && [[ $parent == 0 ]] && orphans=1
 stat_of "$root" && born=$start
+[[ $3 ]] && read -r first 2> /dev/null < "$3/born" && [[ $first =~ ^[0-9]{1,18}$ && $first -lt $born ]] && born=$first
 find_all() {
   local entry pid grown=1
   local -A parents=() fresh=() mine=([$root]=1)
@@ -62,18 +64,36 @@ find_all
 printf '%s\n' "${"$"}{#found[@]}"`;
 
 /** @throws BoundaryError("sandbox") */
-export async function endCommand(
+export function endCommand(
   sandbox: Sandbox,
   command: { readonly pid: number; readonly supervisorPid: number; readonly user?: string },
   signal: AbortSignal,
-): Promise<EndedCommand> {
-  const { user } = command;
+): Promise<Ended> {
+  return end(sandbox, [String(command.pid), String(command.supervisorPid), ""], command.user, signal);
+}
+
+/**
+ * All that a shell's commands started and that still runs, those of earlier supervisors of the same shell included.
+ * @throws BoundaryError("sandbox")
+ */
+export function endShell(
+  sandbox: Sandbox,
+  shell: { readonly supervisorPid: number; readonly folder: string; readonly user?: string },
+  signal: AbortSignal,
+): Promise<Ended> {
+  const pid = String(shell.supervisorPid);
+  return end(sandbox, [pid, pid, shell.folder], shell.user, signal);
+}
+
+async function end(
+  sandbox: Sandbox,
+  words: readonly string[],
+  user: string | undefined,
+  signal: AbortSignal,
+): Promise<Ended> {
   const { stdout, exitCode } = await sandbox.exec(
     {
-      command: [
-        ...["bash", "--noprofile", "--norc", "-c", script, "bash"],
-        ...[String(command.pid), String(command.supervisorPid)],
-      ],
+      command: ["bash", "--noprofile", "--norc", "-c", script, "bash", ...words],
       timeoutMs: 5000,
       maxOutputBytes: 1024,
       ...(user !== undefined && { user }),

@@ -8,7 +8,7 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { ToolContext } from "@rolldeck/contracts/ports/tool";
-import { endCommand } from "./end-command.ts";
+import { endCommand, endShell } from "./end-command.ts";
 import type { MarkFound } from "./marked-stream.ts";
 import { type CommandMode, type LinkFacts, RunningCommand, ShellLink } from "./shell-link.ts";
 import { type ShellSettings, shellSettings } from "./shell-settings.ts";
@@ -136,13 +136,32 @@ export class Shell {
     if (this.#facts !== null) await this.#exec(["kill", "-USR1", String(this.#facts.supervisorPid)], undefined, signal);
   }
 
-  /** A shell as at the start; what runs in the foreground is ended, background jobs live on. */
-  async restart(signal: AbortSignal): Promise<void> {
-    const { current } = this;
-    if (current !== null) await this.stop(current, signal);
-    const { link } = await this.#open(signal);
+  /**
+   * A shell as at the start; all that its commands left running is ended.
+   * @returns whether all else in the sandbox had to go, too
+   */
+  async restart(signal: AbortSignal): Promise<{ everything: boolean }> {
+    const ended = await this.#endAll(signal);
+    await this.abandon();
+    const { link, isNew } = await this.#open(signal);
+    if (isNew) return ended;
     await link.forget();
     await this.#startUp(link, signal);
+    return ended;
+  }
+
+  async #endAll(signal: AbortSignal): Promise<{ everything: boolean }> {
+    const { user } = this.settings;
+    try {
+      if (this.#facts === null) await this.#open(signal);
+      if (this.#facts !== null)
+        return await endShell(this.sandbox, { ...this.#facts, ...(user !== undefined && { user }) }, signal);
+    } catch (error) {
+      // Where what runs leaves no room even for a shell, none can say what to end.
+      if (signal.aborted || (error instanceof BoundaryError && error.code === "gone")) throw error;
+    }
+    await this.sandbox.killAll(signal, user);
+    return { everything: true };
   }
 
   /** The call that used the link was cut short: what state it is in is not known. */
@@ -151,8 +170,8 @@ export class Shell {
     await this.#drop();
   }
 
-  async #open(signal: AbortSignal): Promise<{ link: ShellLink; endedLeftover: boolean }> {
-    if (this.#link?.isOpen) return { link: this.#link, endedLeftover: false };
+  async #open(signal: AbortSignal): Promise<{ link: ShellLink; endedLeftover: boolean; isNew: boolean }> {
+    if (this.#link?.isOpen) return { link: this.#link, endedLeftover: false, isNew: false };
     if (this.#link !== null) {
       const link = this.#link;
       this.#link = null;
@@ -162,7 +181,7 @@ export class Shell {
     this.#link = link;
     this.#facts = facts;
     if (facts.isNew) await this.#startUp(link, signal);
-    return { link, endedLeftover: facts.endedLeftover };
+    return { link, endedLeftover: facts.endedLeftover, isNew: facts.isNew };
   }
 
   async #startUp(link: ShellLink, signal: AbortSignal): Promise<void> {

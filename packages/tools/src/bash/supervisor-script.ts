@@ -107,14 +107,14 @@ place() {
   return 1
 }
 
-# A supervisor that lost its worker in the middle of a command, and that command.
+# A supervisor that lost its worker, and the command that it was in the middle of.
 succeed() {
   local old run words
   left=
   read -r old run < "$dir/pid" || return
   mapfile -d '' -t words < "/proc/$old/cmdline" || return
   [[ ${"$"}{words[5]-} == rolldeck-shell && $old != "$$" ]] || return
-  kill -9 -- "-$run" && left=left
+  [[ $run ]] && kill -9 -- "-$run" && left=left
   kill -9 "$old"
 }
 
@@ -145,6 +145,8 @@ run_command() {
     # What stopped itself would be waited for without end.
     kill -CONT -- "-$pid"
   done
+  # What it left in the background is nobody's to end when another supervisor takes over.
+  printf '%s\n' "$$" >| "$dir/pid"
   local kept=1 at=
   if [[ $keep ]]; then
     if [[ -e $dir/ready ]]; then IFS= read -r -d '' at < "$dir/ready"; mv -f -- "$dir/state.new" "$dir/state"; else kept=0; fi
@@ -175,8 +177,21 @@ release() {
   exec 6<&-
 }
 
+# When the first supervisor of this shell began: what the shell started began later.
+note_birth() {
+  local line
+  [[ -e $dir/born ]] && return
+  IFS= read -r line < /proc/self/stat || return
+  set -- ${"$"}{line##*) }
+  printf '%s\n' "${"$"}{20}" >| "$dir/born"
+}
+
 if ! place; then printf 'nowhere\n' >&3; exit 1; fi
+note_birth
 succeed
+# Who still holds the pipes of an earlier supervisor's command, or reads them, goes on with those.
+rm -f -- "$dir/out" "$dir/in"
+mkfifo -m 600 -- "$dir/out" "$dir/in"
 reading=
 [[ -e $dir/state ]] && known=known || known=new
 printf 'ready %s %s %s %s\n' "$$" "$known" "${"$"}{left:-clean}" "$dir" >&3

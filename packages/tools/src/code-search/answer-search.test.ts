@@ -280,11 +280,33 @@ describe("parts", () => {
     expect(matches('"a/b.py"', "a/b.py")).toBe(true);
     expect(matches("{a,b}/[!x]?.py", "b/yz.py")).toBe(true);
     expect(matches("**", "any/thing.py")).toBe(true);
+    expect(matches("b*.py", "a/b.py")).toBe(true);
+    expect(matches("**/b/**", "a/b/c/d.py")).toBe(true);
+    expect(matches("**x*", "a/b.py")).toBe(false);
+    expect(matches("[^ab]?.py", "ca.py")).toBe(true);
+    expect(matches("{a,}b.py", "b.py")).toBe(true);
+    expect(matches("[z-a]*.py", "b.py")).toBe(false);
+    expect(matches("[z-a]*.py", "[z-a]*.py")).toBe(true);
+    expect(matches("?.py", "💥.py")).toBe(true);
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."*?[]{}!,^-\\/.$()a+".split("")) }), (pattern) => {
         expect(typeof matches(pattern, "a/b.py")).toBe("boolean");
       }),
     );
+  });
+  it("no pattern of a path makes others wait", () => {
+    const path = `${"a/".repeat(40)}${"a".repeat(200)}.py`;
+    for (const pattern of [
+      "*a".repeat(200),
+      "**a".repeat(150),
+      "**/a*/".repeat(80),
+      "{a,aa}".repeat(80),
+      "?*".repeat(200),
+    ]) {
+      const startedAt = performance.now();
+      expect(pathMatcher(`${pattern}b`, "/repo")(path)).toBe(false);
+      expect(performance.now() - startedAt).toBeLessThan(500);
+    }
   });
   it("an index of nothing answers", async () => {
     const nothing = new RepositoryView(new RepositoryIndex([]));

@@ -1,9 +1,9 @@
 /**
  * Source text to its entities, imports and calls, by tree-sitter grammars in WebAssembly. One parser a thread; a tree is freed before
- * the next is made. Text that does not parse gives what could be read of it.
+ * the next is made. Text that does not parse gives what could be read of it; what takes too long to read is text alone.
  */
 import { createRequire } from "node:module";
-import { Language as Grammar, type Node, Parser, Query } from "web-tree-sitter";
+import { Language as Grammar, type Node, Parser, Query, type QueryMatch } from "web-tree-sitter";
 import type { Language } from "./languages/language.ts";
 import { type Entity, type EntityKind, lastName, type SourceFile } from "./source-file.ts";
 
@@ -33,6 +33,13 @@ const loaded = (language: Language): Promise<Ready> => {
   return fresh;
 };
 
+/** For reading one file, and for finding its entities: other rollouts wait for the thread. Real files of a megabyte take a second. */
+const maxParseMs = 5000;
+/** Levels of the syntax tree below which no entity begins. */
+const maxDepth = 500;
+/** Parts of text that is no code, in one node: finding entities among them takes the square of it. */
+const maxBroken = 10_000;
+
 const maxCallLength = 80;
 const maxSignature = 400;
 
@@ -42,14 +49,31 @@ export async function parseSource(path: string, language: Language, text: string
   const ready = await parser;
   const { grammar, query } = await loaded(language);
   ready.setLanguage(grammar);
-  const tree = ready.parse(text);
-  if (tree === null) throw new Error(`${path} could not be parsed`);
+  const reading = new Reading(path, language, text);
+  const tree = ready.parse(text, null, { progressCallback: isLate(maxParseMs) });
+  if (tree === null) {
+    // What it had read is not gone on with.
+    ready.reset();
+    return reading.read([]);
+  }
   try {
-    return new Reading(path, language, text).read(query, tree.rootNode);
+    const root = tree.rootNode;
+    const options = { maxStartDepth: maxDepth, progressCallback: isLate(maxParseMs) };
+    return reading.read(isBroken(root) ? [] : query.matches(root, options));
   } finally {
     tree.delete();
   }
 }
+
+function isLate(limitMs: number): () => boolean {
+  const endMs = performance.now() + limitMs;
+  return () => performance.now() > endMs;
+}
+
+/** Whether most of it is no code of the language. */
+const isBroken = (root: Node): boolean =>
+  root.hasError &&
+  (root.childCount > maxBroken || root.children.some((child) => child?.isError && child.childCount > maxBroken));
 
 /** An entity or scope while its file is read. */
 interface Draft {
@@ -78,13 +102,13 @@ class Reading {
     this.#lineStarts = lineStartsOf(text);
   }
 
-  read(query: Query, root: Node): SourceFile {
+  read(matches: readonly QueryMatch[]): SourceFile {
     const drafts: Draft[] = [];
     const wholes = new Map<number, number[]>();
     const bases: [number, string][] = [];
     const calls: [number, string][] = [];
     const imports: string[] = [];
-    for (const { captures } of query.matches(root)) {
+    for (const { captures } of matches) {
       const [first] = captures;
       if (first === undefined) continue;
       const { name, node } = first;

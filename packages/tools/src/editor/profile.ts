@@ -12,9 +12,11 @@ export class EditRefusal extends Error {
 /** Why a file can't be read or written, as the operating system says it. */
 export const osReasons = {
   missing: { number: 2, words: "No such file or directory" },
+  failed: { number: 5, words: "Input/output error" },
   denied: { number: 13, words: "Permission denied" },
   notFolder: { number: 20, words: "Not a directory" },
   folder: { number: 21, words: "Is a directory" },
+  invalid: { number: 22, words: "Invalid argument" },
   full: { number: 28, words: "No space left on device" },
 } as const;
 export type OsReason = keyof typeof osReasons;

@@ -4,11 +4,12 @@
  */
 import { posix } from "node:path";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
+import { hasHalfPair } from "../has-half-pair.ts";
 import { newestHistory, pushHistory } from "./edit-history.ts";
 import { findText, insertLines, replaceMatch } from "./edit-text.ts";
 import { type Condense, type EditorProfile, EditRefusal, type OsReason, osError } from "./profile.ts";
 import { listFolder, type PathFacts, probePath, readBytes, writeBytes } from "./sandbox-files.ts";
-import { type DecodedText, decodeText, encodeText } from "./text-codec.ts";
+import { type DecodedText, decodeText, type Encoding, encodeText } from "./text-codec.ts";
 
 export interface EditorScene {
   readonly sandbox: Sandbox;
@@ -83,6 +84,8 @@ const tidy = (path: string): string => {
 async function absolutePath({ sandbox, profile, signal }: EditorScene, given: string): Promise<string> {
   const path = tidy(given);
   if (path.includes("\0")) throw new EditRefusal(profile.missing(path.replaceAll("\0", "\\0")));
+  // As bytes it would be another path's.
+  if (hasHalfPair(path)) throw new EditRefusal(profile.missing(path));
   if (path.startsWith("/")) return path;
   const inFolder = tidy(posix.join(sandbox.workdir, path));
   if (profile.relativePath(path, null) === null) return inFolder;
@@ -130,7 +133,8 @@ async function create(scene: EditorScene, path: string, facts: PathFacts, text: 
   if (facts.kind === "missing" && facts.parent !== "folder") {
     throw refuse(facts.parent === "file" ? "notFolder" : facts.parent);
   }
-  const bytes = Buffer.from(text, "utf8");
+  const bytes = encodeText({ encoding: "utf-8", text });
+  if (bytes === null) throw new EditRefusal(profile.unwritable(path, cannotEncode("utf-8"), "create"));
   if (bytes.length > maxFileBytes) throw new EditRefusal(profile.tooLarge(path, bytes.length, maxFileBytes));
   const trouble = await writeBytes(sandbox, path, bytes, signal);
   if (trouble !== null) throw refuse(trouble);
@@ -138,6 +142,8 @@ async function create(scene: EditorScene, path: string, facts: PathFacts, text: 
   await pushHistory(sandbox, await targetOf(scene, path), before, profile.undoDepth, signal);
   return profile.created(path, text);
 }
+
+const cannotEncode = (encoding: Encoding): string => `'${encoding}' codec can't encode a character of the new text`;
 
 /** History goes by where the bytes are, however the file is called. */
 async function targetOf({ sandbox, signal }: EditorScene, path: string): Promise<string> {
@@ -178,7 +184,7 @@ async function save(scene: EditorScene, file: Opened, text: string, command: str
   const { path, target, encoding } = file;
   const refuse = (why: string): EditRefusal => new EditRefusal(profile.unwritable(path, why, command));
   const bytes = encodeText({ encoding, text });
-  if (bytes === null) throw refuse(`'${encoding}' codec can't encode a character of the new text`);
+  if (bytes === null) throw refuse(cannotEncode(encoding));
   if (bytes.length > maxFileBytes) throw new EditRefusal(profile.tooLarge(path, bytes.length, maxFileBytes));
   if (!file.writable) throw refuse(osError("denied", path));
   await pushHistory(sandbox, target, file.bytes, profile.undoDepth, signal);

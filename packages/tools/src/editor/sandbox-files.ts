@@ -124,13 +124,16 @@ const reasons: Readonly<Partial<Record<FileFailure, OsReason>>> = {
   not_a_directory: "notFolder",
   denied: "denied",
   no_space: "full",
+  bad_path: "invalid",
 };
 
-/** @throws the error itself where the operating system has no word for it */
+/** @throws the error itself where it is none of a file */
 function reasonOf(error: unknown): OsReason {
   const reason = error instanceof SandboxFileError ? reasons[error.code] : undefined;
-  if (reason === undefined) throw error;
-  return reason;
+  if (reason !== undefined) return reason;
+  // The sandbox answers, but its programs can't do it (no room for one more process, a disk that fails): no sandbox is lost by that.
+  if (error instanceof BoundaryError && error.code === "unavailable" && !error.retryable) return "failed";
+  throw error;
 }
 
 /** @throws BoundaryError("tool") when the sandbox has no shell to run it, or it took too long */

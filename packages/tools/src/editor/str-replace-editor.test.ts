@@ -1,9 +1,19 @@
 /** The editor over real files and a real shell: what it writes, byte for byte, and what it says, word for word. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
+import { type Sandbox, SandboxFileError } from "@rolldeck/contracts/ports/sandbox";
 import type { JsonObject } from "@rolldeck/contracts/segments";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -300,11 +310,37 @@ describe("bytes", () => {
     expect(await say({ command: "str_replace", path, old_str: "caf", new_str: "☃" })).toMatch(/can't encode/);
     expect(bytesOf(path)).toBe("caf\xe9\n");
   });
+  it("refuse half of a surrogate pair, in a new file, in a path and in every encoding", async () => {
+    for (const profile of ["openhands", "skyrl"]) {
+      const path = join(folder, `half${names++}.py`);
+      expect(await say({ command: "create", path, file_text: "x = '\ud800'\n" }, profile)).toMatch(/can't encode/);
+      expect(existsSync(path)).toBe(false);
+    }
+    expect(await say({ command: "create", path: join(folder, "half\udc00"), file_text: "x\n" })).toMatch(/^ERROR/);
+    expect(existsSync(join(folder, "half\ufffd"))).toBe(false);
+    for (const content of [Buffer.from("old\n"), Buffer.from("\ufeffold\n", "utf16le")]) {
+      const path = file(content);
+      const before = bytesOf(path);
+      expect(await say({ command: "str_replace", path, old_str: "old", new_str: "\ud800" })).toMatch(/can't encode/);
+      expect(bytesOf(path)).toBe(before);
+    }
+  });
   it("paths are no shell text", async () => {
     const path = file("old\n", "a $(touch x) 'q' \"z\" [b].py");
     await say({ command: "str_replace", path, old_str: "old", new_str: "new" });
     expect(bytesOf(path)).toBe("new\n");
     expect(await say({ command: "view", path })).toContain("     1\tnew");
+  });
+  it("a file that the sandbox's programs can't write is an observation, and its history is as before", async () => {
+    const path = file("old\n");
+    const failing = (error: Error): Sandbox => ({ ...sandbox, writeFile: () => Promise.reject(error) });
+    const edit = { command: "str_replace", path, old_str: "old", new_str: "new" };
+    const said = async (error: Error) => (await call(edit, "openhands", failing(error))).output;
+    expect(await said(new BoundaryError("sandbox", "unavailable", "sh: 12: Cannot fork"))).toContain("[Errno 5]");
+    expect(await said(new SandboxFileError("bad_path", path, "File name too long"))).toContain("[Errno 22]");
+    expect(await say({ command: "undo_edit", path })).toContain("No edit history found");
+    const silent = failing(new BoundaryError("sandbox", "unavailable", "Docker was silent", { retryable: true }));
+    await expect(call(edit, "openhands", silent)).rejects.toMatchObject({ boundary: "sandbox" });
   });
   it("a sandbox that is gone is no observation", async () => {
     const gone: Sandbox = {

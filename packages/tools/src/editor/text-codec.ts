@@ -2,6 +2,8 @@
  * Bytes of a file as text, and back. Invariant: what was decoded encodes to the same bytes, whatever they were; what is no text is
  * refused rather than guessed at.
  */
+import { hasHalfPair } from "../has-half-pair.ts";
+
 export const encodings = ["utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin-1"] as const;
 export type Encoding = (typeof encodings)[number];
 
@@ -27,15 +29,14 @@ export function decodeText(bytes: Uint8Array): DecodedText | null {
   return { encoding: "latin-1", text: buffer.toString("latin1") };
 }
 
-const loneSurrogate = /\p{Surrogate}/u;
-
-/** Null: the encoding has no bytes for one of the characters. */
+/** Null: the encoding has no bytes for one of the characters; half of a surrogate pair is none in any. */
 export function encodeText({ encoding, text }: DecodedText): Uint8Array | null {
+  if (hasHalfPair(text)) return null;
   switch (encoding) {
     case "utf-8":
-      return loneSurrogate.test(text) ? null : Buffer.from(text, "utf8");
+      return Buffer.from(text, "utf8");
     case "utf-8-bom":
-      return loneSurrogate.test(text) ? null : Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), Buffer.from(text, "utf8")]);
+      return Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), Buffer.from(text, "utf8")]);
     case "utf-16le":
       return Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from(text, "utf16le")]);
     case "utf-16be":

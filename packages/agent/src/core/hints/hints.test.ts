@@ -1,6 +1,7 @@
 /** Hints: when each is said, what it says, and that it is told apart from observations. */
+
+import type { HintName } from "@rolldeck/contracts/agent-config";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
-import type { HintName } from "@rolldeck/contracts/run-config";
 import { beforeAll, describe, expect, it } from "vitest";
 import { playScript } from "../../../testing/play-script.ts";
 import { quickstartFolder } from "../../../testing/scripted-rollout.ts";

@@ -1,5 +1,5 @@
 /** Every hint a run may switch on. Add one: a file here, a name in contracts/run-config, a line below. */
-import type { HintName } from "@rolldeck/contracts/run-config";
+import type { HintName } from "@rolldeck/contracts/agent-config";
 import { contextNearlyFull } from "./context-nearly-full.ts";
 import { dontStopEarly } from "./dont-stop-early.ts";
 import { failedEdit } from "./failed-edit.ts";

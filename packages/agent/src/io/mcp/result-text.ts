@@ -26,5 +26,5 @@ function blockText(block: Block): string {
     : `[${resource.uri}, ${resource.mimeType ?? "unknown type"}, ${bytesOf(resource.blob)} bytes: not shown]`;
 }
 
-/** Of base64. */
-const bytesOf = (data: string): number => Math.floor((data.replace(/=+$/, "").length * 3) / 4);
+/** Of base64, where at most two signs fill up the end. A server may send anything else: it is only measured. */
+const bytesOf = (data: string): number => Math.floor((data.replace(/={1,2}$/, "").length * 3) / 4);

@@ -5,12 +5,12 @@
  */
 
 import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
+import type { McpMount } from "@rolldeck/contracts/agent-config";
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { type McpServer, type McpServerList, mcpRefusal, runsInSandbox } from "@rolldeck/contracts/mcp-servers";
 import { orAborted } from "@rolldeck/contracts/ports/or-aborted";
 import type { Sandbox } from "@rolldeck/contracts/ports/sandbox";
 import type { Tool, ToolContext } from "@rolldeck/contracts/ports/tool";
-import type { McpMount } from "@rolldeck/contracts/run-config";
 import type { JsonObject } from "@rolldeck/contracts/segments";
 import type { z } from "zod";
 import { McpConnection } from "./connection.ts";

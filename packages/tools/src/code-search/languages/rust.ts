@@ -42,7 +42,8 @@ export const rust: Language = {
 /** `a::{b, c as d}` in its parts; trees deeper than any real one are left out. */
 function uses(path: string, depth: number): Import[] {
   if (depth > 8) return [];
-  const tree = /^(.*?)(?:::)?\{(.*)\}$/s.exec(path);
+  // What opens and does not close is looked through once, not once for each brace.
+  const tree = path.endsWith("}") ? /^(.*?)(?:::)?\{(.*)\}$/s.exec(path) : null;
   if (tree !== null) {
     const [, head = "", inside = ""] = tree;
     return topLevelParts(inside).flatMap((part) =>
