@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
+import { StoredCheckpoints } from "@rolldeck/backends/gpu-worker/stored-checkpoints";
+import { StoredSampler } from "@rolldeck/backends/gpu-worker/stored-sampler";
 import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import { forgetOldKeys } from "@rolldeck/db/auth/idempotency-keys";
@@ -25,15 +27,23 @@ import { TrustedOrigin } from "./http/trusted-origin.ts";
 import { errorFacts, type Log } from "./log.ts";
 import { ensureOwnerToken } from "./owner-token.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
+import { createChatTokenizers } from "./serve/chat-tokenizers.ts";
+import { ServedEndpoint } from "./serve/served-endpoint.ts";
 import { createApiServer } from "./server.ts";
 import { createCatalogue } from "./services/catalogue.ts";
+import { CheckpointExports } from "./services/checkpoint-exports.ts";
+import { createCheckpointServices } from "./services/checkpoint-services.ts";
+import { createComparisonServices } from "./services/comparison-services.ts";
 import { createDispatchServices } from "./services/dispatch-services.ts";
 import { createDrivenServices } from "./services/driven-services.ts";
+import { createFleetServices } from "./services/fleet-services.ts";
+import { createLaunchCheck } from "./services/launch-check.ts";
 import { createRolloutServices } from "./services/rollout-services.ts";
 import { createRunServices } from "./services/run-services.ts";
 import { sandboxFacts } from "./services/sandbox-issues.ts";
 import { createSandboxServices } from "./services/sandbox-services.ts";
 import { createScheduleServices } from "./services/schedule-services.ts";
+import { createServingServices } from "./services/serving-services.ts";
 import { createSimulationServices } from "./services/simulation-services.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
@@ -84,10 +94,14 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
     onError: (error, runId) => log.warn({ runId, ...errorFacts(error) }, "a run could not be predicted"),
     ...(parts.predictEveryMs === undefined ? {} : { everyMs: parts.predictEveryMs }),
   });
-  const services = createServices({ settings, pool, prisma, queue, producer, sockets, simulations, log });
+  const stored = settings.gpuWorker === null ? null : new StoredCheckpoints(settings.gpuWorker);
+  const services = createServices({ settings, pool, prisma, queue, producer, sockets, simulations, stored, log });
+  const sampler = settings.gpuWorker === null ? null : new StoredSampler(settings.gpuWorker);
+  const tokenizer = createChatTokenizers({ models: settings.modelRoots, templates: settings.templateRoots });
+  const served = sampler && new ServedEndpoint({ pool, sampler, tokenizer });
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
   const port = () => bound.port;
-  const server = createApiServer({ db: pool, services, identify, sockets, proxy, trusted, metrics, log, port });
+  const server = createApiServer({ db: pool, services, identify, served, sockets, proxy, trusted, metrics, log, port });
   const forget = setInterval(() => void forgetOldKeys(pool).catch(onError), forgetMs);
 
   return {
@@ -106,6 +120,7 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
         proxy.close();
       });
       await runtimes.disconnect();
+      await Promise.all([stored?.close(), sampler?.close()]);
       await producer.close();
       await queue.close();
       await prisma.$disconnect();
@@ -189,9 +204,10 @@ function createServices(parts: {
   readonly producer: Producer;
   readonly sockets: Sockets;
   readonly simulations: Simulations;
+  readonly stored: StoredCheckpoints | null;
   readonly log: Log;
 }): Services {
-  const { settings, pool, prisma, queue, producer, sockets, simulations, log } = parts;
+  const { settings, pool, prisma, queue, producer, sockets, simulations, stored, log } = parts;
   let queueOk = true;
   // The row is written before: a run that nobody could be told of is found by the sweep.
   const wake = async (runId: string) => {
@@ -208,21 +224,30 @@ function createServices(parts: {
     templates: settings.templateRoots,
     mcpServers: settings.mcpServers,
     servers: settings.servers,
+    prices: settings.prices,
   });
   const opened = new OpenedTasks({ tasks, dataRoots: settings.dataRoots });
   const tokenizer = createTokenizers(settings.modelRoots, (model, error) =>
     log.warn({ model, ...errorFacts(error) }, "tokens are shown as ids"),
   );
+  const check = createLaunchCheck({
+    stored,
+    pool,
+    catalogue: catalogue.forCheck,
+    tasks: opened,
+    facts: { hasJudge: settings.hasJudge, sandboxes: sandboxFacts(settings.sandboxes, existsSync) },
+  });
   return {
     runs: createRunServices({
       pool,
       wake,
-      catalogue: catalogue.forCheck,
-      tasks: opened,
+      check,
       overlap: { estimates: new OverlapEstimates(), factsOf: simulatedFacts },
-      facts: { hasJudge: settings.hasJudge, sandboxes: sandboxFacts(settings.sandboxes, existsSync) },
       waitForEvents: sockets.waitForEvents,
     }),
+    comparisons: createComparisonServices({ pool, wake, check }),
+    servings: createServingServices(pool, stored),
+    checkpoints: createCheckpointServices({ pool, wake, exports: new CheckpointExports(pool, stored) }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
     sandboxes: createSandboxServices(pool),
     schedule: createScheduleServices({
@@ -233,6 +258,7 @@ function createServices(parts: {
     simulations: createSimulationServices({ pool, simulations, factsOf: simulatedFacts }),
     dispatch: createDispatchServices({ pool, wake }),
     driven: createDrivenServices({ pool, wake, tasks: opened }),
+    fleet: createFleetServices(pool, join(settings.dataFolder, "logs", "fleet")),
     tokens: createTokenServices(pool, prisma),
     catalogue: { get: catalogue.get },
     system: createSystemServices({

@@ -2,9 +2,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { endpointNames, namesJudge } from "@rolldeck/backends/endpoints/read-endpoints";
+import { trainerNames } from "@rolldeck/backends/trainers/read-trainers";
 import type { Catalogue } from "@rolldeck/contracts/api/system";
 import { InputError } from "@rolldeck/contracts/errors";
 import { type McpServerList, parseMcpServers } from "@rolldeck/contracts/mcp-servers";
+import { type Prices, parsePrices } from "@rolldeck/contracts/prices";
 import { parseSandboxSettings, type SandboxSettings } from "@rolldeck/sandbox/settings";
 import { z } from "zod";
 
@@ -19,6 +21,9 @@ export const ApiEnv = z.object({
   ROLLDECK_DATA_DIR: z.string().min(1),
   ROLLDECK_HOST: optional(z.string().default("127.0.0.1")),
   ROLLDECK_PORT: optional(port.default(3000)),
+  /** The GPU worker that the stack supervises, for what it has stored; absent: nothing can be exported. */
+  ROLLDECK_GPU_WORKER_URL: optional(z.url({ protocol: /^https?$/ }).optional()),
+  ROLLDECK_GPU_WORKER_KEY: optional(z.string().startsWith("tml-").optional()),
   /** Next's loopback address; absent: there are no pages, only the API. */
   ROLLDECK_WEB_URL: optional(z.url({ protocol: /^http$/ }).optional()),
   ROLLDECK_MODEL_ROOTS: optional(z.string().optional()),
@@ -27,6 +32,9 @@ export const ApiEnv = z.object({
   ROLLDECK_MCP_SERVERS: optional(z.string().optional()),
   /** File with the operator's list of endpoints; only names are read of it here. */
   ROLLDECK_ENDPOINTS: optional(z.string().optional()),
+  ROLLDECK_TRAINERS: optional(z.string().optional()),
+  /** What things cost here, as contracts/prices has it. */
+  ROLLDECK_PRICES: optional(z.string().optional()),
   ROLLDECK_DATA_ROOTS: z.string().default(""),
   /** Names besides loopback under which browsers may reach this server, comma-separated (`deck.example.org:443`). */
   ROLLDECK_ALLOWED_HOSTS: z.string().default(""),
@@ -41,6 +49,8 @@ export interface ApiSettings {
   readonly host: string;
   readonly port: number;
   readonly webUrl: URL | null;
+  /** Read for what it has stored; the API trains and samples nothing. */
+  readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
   readonly modelRoots: readonly string[];
   /** Folders of named chat templates. */
   readonly templateRoots: readonly string[];
@@ -52,6 +62,8 @@ export interface ApiSettings {
   readonly servers: Catalogue["servers"];
   /** Whether one of them is a model that judges answers. */
   readonly hasJudge: boolean;
+  /** Null: the operator names none. */
+  readonly prices: Prices | null;
   /** Where sandboxes are that people look into. */
   readonly sandboxes: SandboxSettings;
   readonly allowedHosts: readonly string[];
@@ -73,16 +85,28 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     host: parsed.ROLLDECK_HOST,
     port: parsed.ROLLDECK_PORT,
     webUrl: parsed.ROLLDECK_WEB_URL ? new URL(parsed.ROLLDECK_WEB_URL) : null,
+    gpuWorker: gpuWorkerOf(parsed),
     modelRoots: list(modelRoots, ":"),
     templateRoots: list(parsed.ROLLDECK_TEMPLATE_ROOTS ?? join(root, "infra/chat-templates"), ":"),
     dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),
     mcpServers: parsed.ROLLDECK_MCP_SERVERS ? readMcpServers(resolve(parsed.ROLLDECK_MCP_SERVERS)) : {},
-    servers: endpoints === null ? [] : [...endpointNames(endpoints)],
+    servers: [
+      ...(endpoints === null ? [] : endpointNames(endpoints)),
+      ...(parsed.ROLLDECK_TRAINERS
+        ? trainerNames(readListed("ROLLDECK_TRAINERS", resolve(parsed.ROLLDECK_TRAINERS)))
+        : []),
+    ],
     hasJudge: endpoints !== null && namesJudge(endpoints),
+    prices: parsed.ROLLDECK_PRICES ? parsePrices(parsed.ROLLDECK_PRICES) : null,
     sandboxes: parseSandboxSettings(env, process.cwd()),
     allowedHosts: list(parsed.ROLLDECK_ALLOWED_HOSTS, ","),
     logLevel: parsed.ROLLDECK_LOG_LEVEL,
   };
+}
+
+function gpuWorkerOf(env: z.infer<typeof ApiEnv>): ApiSettings["gpuWorker"] {
+  const { ROLLDECK_GPU_WORKER_URL: url, ROLLDECK_GPU_WORKER_KEY: apiKey } = env;
+  return url === undefined || apiKey === undefined ? null : { url, apiKey };
 }
 
 const list = (text: string, separator: string): string[] =>

@@ -4,7 +4,7 @@
  * does not go back, whatever field it was typed into.
  */
 import { type Problem, type ProblemType, problemTypes, problemUrn } from "@rolldeck/contracts/api/problems";
-import { ConflictError, InputError, type InputIssue, NotFoundError } from "@rolldeck/contracts/errors";
+import { ConflictError, InputError, type InputIssue, NotFoundError, TooLargeError } from "@rolldeck/contracts/errors";
 import { ZodError, type z } from "zod";
 import { withoutCredentials } from "./without-credentials.ts";
 
@@ -91,6 +91,7 @@ export function toProblem(error: unknown, requestId: string): Problem {
   if (error instanceof InputError) return build("bad-input", summary(error.issues), requestId, error.issues);
   if (error instanceof NotFoundError) return build("not-found", error.message, requestId);
   if (error instanceof ConflictError) return build("conflict", error.message, requestId);
+  if (error instanceof TooLargeError) return build("too-large", error.message, requestId);
   return build(
     "internal",
     "Something went wrong on this server; its log has the cause under this requestId.",

@@ -6,12 +6,15 @@ import type { WebProxy } from "./http/proxy-web.ts";
 import type { TrustedOrigin } from "./http/trusted-origin.ts";
 import type { Log } from "./log.ts";
 import type { ProcessMetrics } from "./process-metrics.ts";
+import type { ServedEndpoint } from "./serve/served-endpoint.ts";
 import type { Services } from "./services.ts";
 
 export interface ServerParts {
   readonly db: Queryable;
   readonly services: Services;
   readonly identify: Identify;
+  /** Null where this server knows no GPU worker. */
+  readonly served: Pick<ServedEndpoint, "answer"> | null;
   readonly sockets: Sockets;
   readonly proxy: WebProxy;
   readonly trusted: TrustedOrigin;

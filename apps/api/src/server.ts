@@ -75,7 +75,7 @@ const isUnder = (path: string, prefix: string): boolean => path === prefix || pa
 /** For metrics: the address without anything a client chose. */
 function labelOf(path: string): string {
   if (isUnder(path, restPrefix)) return routeLabel(path);
-  const known = [trpcPath, "/socket.io", "/healthz", "/metrics", "/sign-in", "/sign-out"];
+  const known = [trpcPath, "/api/serve", "/socket.io", "/healthz", "/metrics", "/sign-in", "/sign-out"];
   return known.find((prefix) => isUnder(path, prefix)) ?? "page";
 }
 

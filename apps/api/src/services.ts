@@ -2,10 +2,30 @@
  * What the API can do, once: tRPC and REST are two shapes over these functions. Types come from `contracts` alone, so the
  * router's type carries no adapter into the browser's type check.
  *
- * Errors: InputError names the field, NotFoundError, ConflictError; anything else is our own fault and becomes a 500.
+ * Errors: InputError names the field, NotFoundError, ConflictError, TooLargeError; anything else is our own fault and becomes a 500.
  */
 
 import type { ArtifactContent, ArtifactList, ListArtifacts, ReadArtifact } from "@rolldeck/contracts/api/artifacts";
+import type { ReadStepBatch, StepBatch } from "@rolldeck/contracts/api/batches";
+import type {
+  CheckpointInfo,
+  CheckpointRef,
+  ExportCheckpoint,
+  PinCheckpoint,
+  ReadCheckpoints,
+  RestoreRun,
+  RunCheckpoints,
+  RunRestored,
+} from "@rolldeck/contracts/api/checkpoints";
+import type {
+  ComparisonDetail,
+  ComparisonPage,
+  ComparisonRef,
+  LaunchComparison,
+  LaunchedComparison,
+  ListComparisons,
+} from "@rolldeck/contracts/api/comparisons";
+import type { Discards } from "@rolldeck/contracts/api/discards";
 import type {
   ActOnGroup,
   ActOnRollout,
@@ -19,6 +39,7 @@ import type {
 } from "@rolldeck/contracts/api/dispatch";
 import type { Durations, ReadDurations } from "@rolldeck/contracts/api/durations";
 import type { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
+import type { DrainFleetHost, Fleet, FleetHostRef, FleetLog, ReadFleetLog } from "@rolldeck/contracts/api/fleet";
 import type {
   BatchPage,
   BatchReply,
@@ -64,6 +85,7 @@ import type {
   SandboxInfo,
 } from "@rolldeck/contracts/api/sandboxes";
 import type { PartState, Pools, ReadPart, ReadSchedule, Schedule, WaitingNow } from "@rolldeck/contracts/api/schedule";
+import type { ServingRef, Servings, StartedServing } from "@rolldeck/contracts/api/servings";
 import type { SimulationInfo, SimulationRef, StartSimulation } from "@rolldeck/contracts/api/simulations";
 import type {
   Catalogue,
@@ -74,7 +96,10 @@ import type {
   TokenInfo,
   TokenRef,
 } from "@rolldeck/contracts/api/system";
+import type { FleetHostSpec } from "@rolldeck/contracts/fleet";
+import type { LaunchedTrainer } from "@rolldeck/contracts/trainer-jobs";
 import type { z } from "zod";
+import type { ByteStream } from "./http/reply.ts";
 
 /** A call: parsed input in, the schema's output type out. */
 type Call<I extends z.ZodType, O extends z.ZodType> = (input: z.output<I>) => Promise<z.output<O>>;
@@ -93,6 +118,12 @@ export interface RunServices {
   durations: Call<typeof ReadDurations, typeof Durations>;
   compare: Call<typeof CompareRuns, typeof Comparison>;
   evaluation: Call<typeof ReadEvaluation, typeof EvaluationReport>;
+  batch: Call<typeof ReadStepBatch, typeof StepBatch>;
+}
+export interface ComparisonServices {
+  launch: Call<typeof LaunchComparison, typeof LaunchedComparison>;
+  list: Call<typeof ListComparisons, typeof ComparisonPage>;
+  get: Call<typeof ComparisonRef, typeof ComparisonDetail>;
 }
 export interface RolloutServices {
   get: Call<typeof RolloutRef, typeof RolloutDetail>;
@@ -108,9 +139,29 @@ export interface SandboxServices {
   keep(input: z.output<typeof KeepSandbox>, by: string): Promise<SandboxInfo>;
   close(input: z.output<typeof CloseSandbox>, by: string): Promise<SandboxInfo>;
 }
+export interface CheckpointArchive {
+  readonly fileName: string;
+  readonly bytes: number;
+  /** To be read whole or destroyed. */
+  readonly body: ByteStream;
+}
+export interface CheckpointServices {
+  ofRun: Call<typeof ReadCheckpoints, typeof RunCheckpoints>;
+  /** @param by who asks, for the run's log; so below */
+  pin(input: z.output<typeof PinCheckpoint>, by: string): Promise<CheckpointInfo>;
+  restore(input: z.output<typeof RestoreRun>, by: string): Promise<z.output<typeof RunRestored>>;
+  export(input: z.output<typeof ExportCheckpoint>): Promise<CheckpointArchive>;
+}
+export interface ServingServices {
+  list(): Promise<z.output<typeof Servings>>;
+  /** @param by who asks, for the run's log; so below */
+  start(input: z.output<typeof CheckpointRef>, by: string): Promise<StartedServing>;
+  stop(input: z.output<typeof ServingRef>, by: string): Promise<z.output<typeof Servings>>;
+}
 export interface ScheduleServices {
   ofStep: Call<typeof ReadSchedule, typeof Schedule>;
   waiting: Call<typeof RunRef, typeof WaitingNow>;
+  discards: Call<typeof RunRef, typeof Discards>;
   part: Call<typeof ReadPart, typeof PartState>;
   pools(): Promise<Pools>;
 }
@@ -133,6 +184,14 @@ export interface DrivenServices {
   requestBatch: Call<typeof RequestBatch, typeof BatchReply>;
   readBatch: Call<typeof ReadBatch, typeof BatchPage>;
   heartbeat: Call<typeof TrainerHeartbeat, typeof RunStatusReply>;
+  trainer: Call<typeof RunRef, typeof LaunchedTrainer>;
+}
+export interface FleetServices {
+  get(): Promise<Fleet>;
+  addHost(input: FleetHostSpec): Promise<Fleet>;
+  drainHost: Call<typeof DrainFleetHost, typeof Fleet>;
+  removeHost: Call<typeof FleetHostRef, typeof Fleet>;
+  log: Call<typeof ReadFleetLog, typeof FleetLog>;
 }
 export interface TokenServices {
   list(): Promise<TokenInfoValue[]>;
@@ -144,12 +203,16 @@ export type TokenInfoValue = z.output<typeof TokenInfo>;
 
 export interface Services {
   readonly runs: RunServices;
+  readonly comparisons: ComparisonServices;
   readonly rollouts: RolloutServices;
   readonly sandboxes: SandboxServices;
+  readonly checkpoints: CheckpointServices;
+  readonly servings: ServingServices;
   readonly schedule: ScheduleServices;
   readonly simulations: SimulationServices;
   readonly dispatch: DispatchServices;
   readonly driven: DrivenServices;
+  readonly fleet: FleetServices;
   readonly tokens: TokenServices;
   readonly catalogue: { get(): Promise<z.output<typeof Catalogue>> };
   readonly system: { state(): Promise<z.output<typeof SystemState>> };

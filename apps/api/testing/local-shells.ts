@@ -15,6 +15,8 @@ export interface LocalShells {
   running(): number;
   /** A command begins, but whoever starts it hears of it only once this is let go. @returns what lets go */
   holdStarts(): () => void;
+  /** A new size is taken up only once this is let go. @returns what lets go */
+  holdSizes(): () => void;
   /** From now on there is no sandbox of this id. */
   lose(id: string): void;
 }
@@ -24,6 +26,11 @@ export function localShells(): LocalShells {
   const running = new Set<number>();
   const sizes: string[] = [];
   let held: Promise<void> = Promise.resolve();
+  let heldSizes: Promise<void> = Promise.resolve();
+  const takeSize = (size: string): Promise<void> => {
+    sizes.push(size);
+    return heldSizes;
+  };
   const refuse = (): never => {
     throw new BoundaryError("sandbox", "refused", "this runtime opens nothing");
   };
@@ -33,7 +40,7 @@ export function localShells(): LocalShells {
     workdir: "/",
     spawn: async (request, signal) => {
       if (lost.has(id)) throw new BoundaryError("sandbox", "gone", `no sandbox ${id}`);
-      const process = localProcess(request, running, sizes);
+      const process = localProcess(request, running, takeSize);
       // As in a container: a start that is given up on does not end the process.
       await new Promise<void>((resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -58,6 +65,13 @@ export function localShells(): LocalShells {
       });
       return letGo;
     },
+    holdSizes: () => {
+      let letGo = () => {};
+      heldSizes = new Promise((resolve) => {
+        letGo = resolve;
+      });
+      return letGo;
+    },
     lose: (id) => lost.add(id),
     runtime: {
       name: "docker",
@@ -77,7 +91,11 @@ export function localShells(): LocalShells {
   };
 }
 
-function localProcess(request: SpawnRequest, running: Set<number>, sizes: string[]): SandboxProcess {
+function localProcess(
+  request: SpawnRequest,
+  running: Set<number>,
+  takeSize: (size: string) => Promise<void>,
+): SandboxProcess {
   const [program = "", ...rest] = request.command;
   // In a session of its own, as in a sandbox: a shell that hangs up tells its whole group.
   // Without a home: what this machine's people let their shells begin with has no place here.
@@ -85,7 +103,7 @@ function localProcess(request: SpawnRequest, running: Set<number>, sizes: string
   const child = spawn(program, rest, { env, detached: true });
   const pid = child.pid ?? 0;
   running.add(pid);
-  if (request.tty) sizes.push(`${request.tty.columns}x${request.tty.rows}`);
+  if (request.tty) void takeSize(`${request.tty.columns}x${request.tty.rows}`);
   const closed = once(child, "close").then(([code]) => {
     running.delete(pid);
     return typeof code === "number" ? code : null;
@@ -99,13 +117,7 @@ function localProcess(request: SpawnRequest, running: Set<number>, sizes: string
     endStdin: async () => {
       child.stdin.end();
     },
-    ...(request.tty
-      ? {
-          resize: async (columns: number, rows: number) => {
-            sizes.push(`${columns}x${rows}`);
-          },
-        }
-      : {}),
+    ...(request.tty ? { resize: (columns: number, rows: number) => takeSize(`${columns}x${rows}`) } : {}),
     wait: async () => ({ exitCode: await closed }),
     // As in a container: the streams are let go, the process lives on.
     close: async () => {

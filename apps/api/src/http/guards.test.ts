@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { jsonDepth } from "@rolldeck/contracts/json-depth";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonDepth } from "./read-body.ts";
 import { localPath } from "./sign-in.ts";
 import { refuseUnstorable } from "./storable.ts";
 import { TrustedOrigin } from "./trusted-origin.ts";

@@ -1,11 +1,9 @@
 /** Reads and judges a request's body before anything parses it: size, then encoding, then depth. */
 import type { IncomingMessage } from "node:http";
+import { jsonDepth, maxJsonDepth } from "@rolldeck/contracts/json-depth";
 import { ProblemError } from "../problems.ts";
 
 export const maxBodyBytes = 2 * 1024 * 1024;
-/** Deeper than any config or argument; far below what a recursive walk can take. */
-export const maxJsonDepth = 64;
-
 /**
  * @throws ProblemError("too-large") as soon as it is known. The rest is still taken off the wire and dropped: closing at once
  * would reset the connection before the client could read why.
@@ -37,23 +35,6 @@ export function decodeBody(bytes: Uint8Array): string {
   } catch (cause) {
     throw new ProblemError("bad-json", "The body is not UTF-8.", { cause });
   }
-}
-
-/** Deepest nesting of brackets outside strings. Linear, no recursion: safe on any text. */
-export function jsonDepth(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (inString) {
-      if (code === 0x5c) at++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
-    else if (code === 0x7b || code === 0x5b) deepest = Math.max(deepest, ++depth);
-    else if (code === 0x7d || code === 0x5d) depth--;
-  }
-  return deepest;
 }
 
 /** @throws ProblemError("bad-json") */

@@ -22,6 +22,8 @@ function build(): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     if (!route.isFile) addSchema(schemas, route.replyName, route.reply, "output");
+    for (const line of Object.values(route.fileTypes ?? {}))
+      if (line !== null) addSchema(schemas, line.name, line.schema, "output");
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, schemas) };
   }
   return {
@@ -46,9 +48,7 @@ function build(): Json {
 function operation(route: Route, schemas: Record<string, unknown>): Json {
   const reply = {
     description: route.status === 201 ? "Created" : "OK",
-    content: route.isFile
-      ? { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
-      : { "application/json": { schema: ref(route.replyName) } },
+    content: route.isFile ? fileContent(route) : { "application/json": { schema: ref(route.replyName) } },
     ...(route.path === "/runs" && route.status === 201
       ? { headers: { Location: { schema: { type: "string" }, description: "Address of the run" } } }
       : {}),
@@ -66,6 +66,13 @@ function operation(route: Route, schemas: Record<string, unknown>): Json {
       default: { description: "A problem", content: { "application/problem+json": { schema: ref("Problem") } } },
     },
   };
+}
+
+function fileContent({ fileTypes = { "application/octet-stream": null } }: Route): Json {
+  const binary = { type: "string", format: "binary" };
+  return Object.fromEntries(
+    Object.entries(fileTypes).map(([type, line]) => [type, { schema: line === null ? binary : ref(line.name) }]),
+  );
 }
 
 function parameters(route: Route): Json[] {

@@ -12,7 +12,8 @@ import {
   TrainerHeartbeat,
   TurnPage,
 } from "@rolldeck/contracts/api/rollouts";
-import { RunStatusReply } from "@rolldeck/contracts/api/runs";
+import { RunRef, RunStatusReply } from "@rolldeck/contracts/api/runs";
+import { LaunchedTrainer } from "@rolldeck/contracts/trainer-jobs";
 import { type Route, route } from "./route.ts";
 
 export const rolloutRoutes: Route[] = [
@@ -90,5 +91,17 @@ export const drivenRoutes: Route[] = [
     reply: RunStatusReply,
     replyName: "RunStatusReply",
     call: ({ services }, input) => services.driven.heartbeat(input),
+  }),
+  route({
+    method: "GET",
+    path: "/runs/{runId}/trainer",
+    operationId: "readLaunchedTrainer",
+    summary: "The trainer that was launched with the run: its attempts, where each is, and the end of its log",
+    tag: "driven",
+    needs: "read",
+    input: RunRef,
+    reply: LaunchedTrainer,
+    replyName: "LaunchedTrainer",
+    call: ({ services }, input) => services.driven.trainer(input),
   }),
 ];

@@ -3,6 +3,7 @@
  * one schema; OpenAPI is generated from the same.
  */
 import type { z } from "zod";
+import type { StreamedBytes } from "../http/reply.ts";
 import type { Principal } from "../principal.ts";
 import type { Services } from "../services.ts";
 
@@ -29,13 +30,16 @@ interface RouteFacts {
   readonly textField?: string;
   /** The answer holds a secret that is shown once. */
   readonly secretReply?: boolean;
+  /** Media types of a file that is of known ones, with the schema of a line where it has lines. */
+  readonly fileTypes?: Readonly<Record<string, { readonly name: string; readonly schema: z.ZodType } | null>>;
 }
 
 /** What a route that answers with a file gives. */
 export interface FileContent {
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | StreamedBytes;
   readonly mediaType: string;
   readonly fileName: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Route extends RouteFacts {
@@ -57,7 +61,7 @@ export function route<I extends z.ZodObject, O extends z.ZodType>(
     readonly call: (context: CallContext, input: z.output<I>) => Promise<z.output<O>>;
     /** Address of what a 201 made, under /api/v1. */
     readonly location?: (value: z.output<O>) => string;
-    readonly file?: (value: z.output<O>) => FileContent;
+    readonly file?: (value: z.output<O>, input: z.output<I>) => FileContent;
   },
 ): Route {
   const { call, location, file, ...facts } = definition;
@@ -65,8 +69,9 @@ export function route<I extends z.ZodObject, O extends z.ZodType>(
     ...facts,
     isFile: file !== undefined,
     async run(context, input) {
-      const value = await call(context, definition.input.parse(input));
-      return { value, location: location?.(value) ?? null, file: file?.(value) ?? null };
+      const parsed = definition.input.parse(input);
+      const value = await call(context, parsed);
+      return { value, location: location?.(value) ?? null, file: file?.(value, parsed) ?? null };
     },
   };
 }

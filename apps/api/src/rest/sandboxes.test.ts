@@ -59,6 +59,11 @@ describe("lists", () => {
     expect(more).toBe(false);
     expect(sandboxes[2]).toMatchObject({ state: "open", phases: { open: 90.5, setUp: 12 }, keepUntil: null });
     expect(sandboxes[0]).toMatchObject({ state: "opening", openedAt: null, image: null });
+    const named = await api.database.pool.query(
+      'select g.instance_id as "instanceId", r.sample from rollouts r join groups g on g.id = r.group_id where r.id = $1',
+      [rolloutId],
+    );
+    for (const sandbox of sandboxes) expect(sandbox).toMatchObject(named.rows[0]);
     expect(sandboxes[3]).toMatchObject({ reason: "its agent is done", closedAt: expect.any(String) });
   });
 

@@ -1,4 +1,5 @@
 /** REST routes of schedules and pools. */
+import { Discards } from "@rolldeck/contracts/api/discards";
 import { RunRef } from "@rolldeck/contracts/api/runs";
 import { Pools, ReadSchedule, Schedule, WaitingNow } from "@rolldeck/contracts/api/schedule";
 import { SimulationInfo, SimulationRef, StartSimulation } from "@rolldeck/contracts/api/simulations";
@@ -29,6 +30,18 @@ export const scheduleRoutes: Route[] = [
     reply: WaitingNow,
     replyName: "WaitingNow",
     call: ({ services }, input) => services.schedule.waiting(input),
+  }),
+  route({
+    method: "GET",
+    path: "/runs/{runId}/discards",
+    operationId: "readDiscards",
+    summary: "Rollouts that were left out of training, by task, length and why",
+    tag: "schedule",
+    needs: "read",
+    input: RunRef,
+    reply: Discards,
+    replyName: "Discards",
+    call: ({ services }, input) => services.schedule.discards(input),
   }),
   route({
     method: "GET",

@@ -27,6 +27,13 @@ afterAll(() => api.close());
 
 const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
 
+it("what was left out of training is counted by task and length (fault 47)", async () => {
+  const { rows } = await sdk.readDiscards(runId);
+  expect(sum(rows.map(({ rollouts }) => rollouts))).toBeGreaterThan(48);
+  expect(rows.every(({ task, discarded }) => task === "key-chain" && discarded.stale === 0)).toBe(true);
+  await expect(sdk.readDiscards("0".repeat(26))).rejects.toMatchObject({ status: 404 });
+});
+
 describe("the schedule of a step", () => {
   it("has every stage of every attempt, in columns of one length", async () => {
     const schedule = await sdk.readSchedule({ runId, step: 1 });

@@ -1,5 +1,7 @@
 /** Every procedure of the app; the browser takes only this file's type. */
 import { ListArtifacts } from "@rolldeck/contracts/api/artifacts";
+import { CheckpointRef, PinCheckpoint, ReadCheckpoints, RestoreRun } from "@rolldeck/contracts/api/checkpoints";
+import { ComparisonRef, LaunchComparison, ListComparisons } from "@rolldeck/contracts/api/comparisons";
 import {
   ActOnGroup,
   ActOnRollout,
@@ -10,6 +12,7 @@ import {
 } from "@rolldeck/contracts/api/dispatch";
 import { ReadDurations } from "@rolldeck/contracts/api/durations";
 import { ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
+import { DrainFleetHost, FleetHostRef, ReadFleetLog } from "@rolldeck/contracts/api/fleet";
 import {
   ReadBatch,
   ReadTokens,
@@ -32,8 +35,10 @@ import {
 } from "@rolldeck/contracts/api/runs";
 import { CloseSandbox, KeepSandbox, ListRolloutSandboxes, ListRunSandboxes } from "@rolldeck/contracts/api/sandboxes";
 import { ReadPart, ReadSchedule } from "@rolldeck/contracts/api/schedule";
+import { ServingRef } from "@rolldeck/contracts/api/servings";
 import { SimulationRef, StartSimulation } from "@rolldeck/contracts/api/simulations";
 import { CreateToken, TokenRef } from "@rolldeck/contracts/api/system";
+import { FleetHostSpec } from "@rolldeck/contracts/fleet";
 import { principalWords } from "../principal.ts";
 import { ownerOnly, reads, router, writes } from "./trpc.ts";
 
@@ -51,6 +56,32 @@ const runs = router({
   durations: reads.input(ReadDurations).query(({ ctx, input }) => ctx.services.runs.durations(input)),
   evaluation: reads.input(ReadEvaluation).query(({ ctx, input }) => ctx.services.runs.evaluation(input)),
   compare: reads.input(CompareRuns).query(({ ctx, input }) => ctx.services.runs.compare(input)),
+});
+
+const comparisons = router({
+  launch: writes.input(LaunchComparison).mutation(({ ctx, input }) => ctx.services.comparisons.launch(input)),
+  list: reads.input(ListComparisons).query(({ ctx, input }) => ctx.services.comparisons.list(input)),
+  get: reads.input(ComparisonRef).query(({ ctx, input }) => ctx.services.comparisons.get(input)),
+});
+
+const checkpoints = router({
+  ofRun: reads.input(ReadCheckpoints).query(({ ctx, input }) => ctx.services.checkpoints.ofRun(input)),
+  pin: writes
+    .input(PinCheckpoint)
+    .mutation(({ ctx, input }) => ctx.services.checkpoints.pin(input, principalWords(ctx.principal))),
+  restore: writes
+    .input(RestoreRun)
+    .mutation(({ ctx, input }) => ctx.services.checkpoints.restore(input, principalWords(ctx.principal))),
+});
+
+const servings = router({
+  list: reads.query(({ ctx }) => ctx.services.servings.list()),
+  start: writes
+    .input(CheckpointRef)
+    .mutation(({ ctx, input }) => ctx.services.servings.start(input, principalWords(ctx.principal))),
+  stop: writes
+    .input(ServingRef)
+    .mutation(({ ctx, input }) => ctx.services.servings.stop(input, principalWords(ctx.principal))),
 });
 
 const rollouts = router({
@@ -74,6 +105,7 @@ const sandboxes = router({
 const schedule = router({
   ofStep: reads.input(ReadSchedule).query(({ ctx, input }) => ctx.services.schedule.ofStep(input)),
   waiting: reads.input(RunRef).query(({ ctx, input }) => ctx.services.schedule.waiting(input)),
+  discards: reads.input(RunRef).query(({ ctx, input }) => ctx.services.schedule.discards(input)),
   part: reads.input(ReadPart).query(({ ctx, input }) => ctx.services.schedule.part(input)),
   pools: reads.query(({ ctx }) => ctx.services.schedule.pools()),
 });
@@ -106,6 +138,15 @@ const driven = router({
   requestBatch: writes.input(RequestBatch).mutation(({ ctx, input }) => ctx.services.driven.requestBatch(input)),
   readBatch: reads.input(ReadBatch).query(({ ctx, input }) => ctx.services.driven.readBatch(input)),
   heartbeat: writes.input(TrainerHeartbeat).mutation(({ ctx, input }) => ctx.services.driven.heartbeat(input)),
+  trainer: reads.input(RunRef).query(({ ctx, input }) => ctx.services.driven.trainer(input)),
+});
+
+const fleet = router({
+  get: reads.query(({ ctx }) => ctx.services.fleet.get()),
+  addHost: ownerOnly.input(FleetHostSpec).mutation(({ ctx, input }) => ctx.services.fleet.addHost(input)),
+  drainHost: ownerOnly.input(DrainFleetHost).mutation(({ ctx, input }) => ctx.services.fleet.drainHost(input)),
+  removeHost: ownerOnly.input(FleetHostRef).mutation(({ ctx, input }) => ctx.services.fleet.removeHost(input)),
+  log: reads.input(ReadFleetLog).query(({ ctx, input }) => ctx.services.fleet.log(input)),
 });
 
 const auth = router({
@@ -121,12 +162,16 @@ const auth = router({
 
 export const appRouter = router({
   runs,
+  comparisons,
+  checkpoints,
+  servings,
   rollouts,
   sandboxes,
   schedule,
   simulations,
   dispatch,
   driven,
+  fleet,
   auth,
   catalogue: router({ get: reads.query(({ ctx }) => ctx.services.catalogue.get()) }),
   system: router({ state: reads.query(({ ctx }) => ctx.services.system.state()) }),

@@ -1,18 +1,32 @@
 /** What a well-formed config asks of this server that it does not have, or that the chosen backend can't honour. Pure. */
+
+import type { OffPolicyConfig } from "@rolldeck/contracts/algorithm-config";
 import type { ConfigIssue } from "@rolldeck/contracts/api/runs";
 import type { Catalogue } from "@rolldeck/contracts/api/system";
 import type { InputIssue } from "@rolldeck/contracts/errors";
+import type { Prices } from "@rolldeck/contracts/prices";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { isLaunchedBackend } from "@rolldeck/contracts/trainer-jobs";
+import { isHosted } from "@rolldeck/dispatch/run-cost";
 import type { z } from "zod";
 import { nearestName } from "../nearest-name.ts";
 import { dispatcherIssues, dispatcherWarnings } from "./dispatcher-issues.ts";
 import { mcpIssues } from "./mcp-issues.ts";
+import { stageIssues } from "./stage-issues.ts";
 
 type Issue = z.output<typeof ConfigIssue>;
 export interface CheckCatalogue
   extends Pick<
     Catalogue,
-    "taskSets" | "dialects" | "dispatchers" | "backends" | "models" | "chatTemplates" | "mcpServers" | "servers"
+    | "taskSets"
+    | "dialects"
+    | "dispatchers"
+    | "backends"
+    | "models"
+    | "chatTemplates"
+    | "mcpServers"
+    | "servers"
+    | "prices"
   > {
   /** Settings of this config that its backend can't honour, by the backend's own table. */
   readonly refusedSettings: (config: RunConfig) => readonly InputIssue[];
@@ -24,6 +38,8 @@ export function catalogueIssues(config: RunConfig, catalogue: CheckCatalogue): {
     ...backendIssues(config, catalogue),
     ...dispatcherIssues(config),
     ...senseIssues(config),
+    ...costIssues(config, catalogue),
+    ...stageIssues(config),
   ];
   return { issues, warnings: [...warningsFor(config, catalogue), ...dispatcherWarnings(config)] };
 }
@@ -58,12 +74,15 @@ function serverIssues({ backend }: RunConfig, servers: Catalogue["servers"]): Is
   if (backend.server === null) return [];
   const listed = servers.find(({ name }) => name === backend.server);
   if (listed === undefined) {
-    return unknownName(
+    const issues = unknownName(
       "backend.server",
       "listed server",
       backend.server,
       servers.map(({ name }) => name),
     );
+    const list = isLaunchedBackend(backend.name) ? "ROLLDECK_TRAINERS" : "ROLLDECK_ENDPOINTS";
+    const fix = `the operator's list is empty: add it to the file that ${list} names, and start again`;
+    return servers.length > 0 ? issues : issues.map((issue) => ({ ...issue, fix }));
   }
   if (listed.backend === backend.name) return [];
   const message = `the operator lists ${backend.server} as ${listed.backend}`;
@@ -88,6 +107,30 @@ function backendIssues(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
   return [...losses, ...refused];
 }
 
+/** A limit that nothing could be held against: no prices, or none for what every run like this one uses. */
+function costIssues({ kind, backend, budget }: RunConfig, { prices }: CheckCatalogue): Issue[] {
+  if (budget.cost === null) return [];
+  const issue = (message: string, fix: string): Issue[] => [{ path: "budget.cost", message, fix }];
+  if (prices === null)
+    return issue(
+      "this server names no prices, so it can't tell what a run costs",
+      "set it to null, or set ROLLDECK_PRICES on the API and the workers and start again",
+    );
+  const missing = pricesNeeded(kind, backend.name).filter((name) => prices[name] === null);
+  if (missing.length === 0) return [];
+  const names = missing.join(", ");
+  return issue(
+    `this server names no price for what this run uses most (${names}), so it would never know when the limit is reached`,
+    `set it to null, or give ${names} in ROLLDECK_PRICES on the API and the workers and start again`,
+  );
+}
+
+function pricesNeeded(kind: RunConfig["kind"], backend: string): (keyof Omit<Prices, "currency">)[] {
+  if (!isHosted(backend)) return ["gpuHour"];
+  const sampling = ["hostedPromptMillionTokens", "hostedSampledMillionTokens"] as const;
+  return kind === "train" ? [...sampling, "hostedTrainedMillionTokens"] : [...sampling];
+}
+
 /** Settings that are each valid and together mean nothing. */
 function senseIssues(config: RunConfig): Issue[] {
   const issues: Issue[] = [];
@@ -96,13 +139,24 @@ function senseIssues(config: RunConfig): Issue[] {
     add("evaluation.samples", "an evaluate run samples nothing", "set evaluation.samples to at least 1");
   if (config.kind === "evaluate" && config.stepSource === "driven")
     add("stepSource", "an evaluate run has no trainer to drive it", "use planned");
-  if (config.kind === "train" && config.algorithm.groupSize === 1 && config.algorithm.advantage !== "centred")
-    add("algorithm.groupSize", "a group of one has no baseline to compare with", "use at least 2");
+  if (config.kind === "train" && config.algorithm.groupSize === 1 && config.algorithm.advantage !== "reinforce++")
+    add(
+      "algorithm.groupSize",
+      "a group of one has no baseline to compare with",
+      "use at least 2, or advantage reinforce++, which compares within the batch",
+    );
+  issues.push(...offPolicyIssues(config.algorithm.offPolicy));
   if (config.model.startFrom !== null && config.model.warmStart !== null)
     add(
       "model.startFrom",
       "weights come from another run or from a warm start, not from both",
       "set one of them to null",
+    );
+  if (measuresNothing(config))
+    add(
+      "checkpoints.keepBest.metric",
+      "nothing measures it: evaluation.samples is 0",
+      "set evaluation.samples to at least 1, or choose by reward/mean",
     );
   for (const [at, k] of config.evaluation.passAt.entries())
     if (k > config.evaluation.samplesPerInstance)
@@ -122,6 +176,11 @@ function senseIssues(config: RunConfig): Issue[] {
     add("backend.endpoint", "must not hold a user name or password: configs are shown to everyone", "leave them out");
   return issues;
 }
+
+const choosesByEvaluation = ({ checkpoints: { keepBest } }: RunConfig): boolean =>
+  keepBest?.metric.startsWith("evaluate/") ?? false;
+const measuresNothing = (config: RunConfig): boolean =>
+  config.kind === "train" && choosesByEvaluation(config) && config.evaluation.samples === 0;
 
 function hasCredentials(address: string): boolean {
   const { username, password } = new URL(address);
@@ -143,5 +202,27 @@ function warningsFor(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
       message: "no checkpoint is written before the run ends",
       fix: `use at most ${config.budget.steps}`,
     });
+  const { every } = config.evaluation;
+  if (choosesByEvaluation(config) && (every === 0 || config.checkpoints.every % every !== 0))
+    warnings.push({
+      path: "checkpoints.keepBest.metric",
+      message:
+        every === 0
+          ? "only the first and the last version are evaluated"
+          : `only every ${every}th version is evaluated: other checkpoints are never among the best`,
+      fix: `set evaluation.every to ${config.checkpoints.every}, or a divisor of it`,
+    });
   return warnings;
+}
+
+/** Bounds that leave nothing between them. */
+function offPolicyIssues({ outlierLow, outlierHigh, tokenLow, tokenHigh }: OffPolicyConfig): Issue[] {
+  const crossed = (low: number | null, high: number | null) => low !== null && high !== null && low > high;
+  const pairs = [
+    { path: "algorithm.offPolicy.outlierLow", above: "outlierHigh", wrong: crossed(outlierLow, outlierHigh) },
+    { path: "algorithm.offPolicy.tokenLow", above: "tokenHigh", wrong: crossed(tokenLow, tokenHigh) },
+  ];
+  return pairs
+    .filter(({ wrong }) => wrong)
+    .map(({ path, above }) => ({ path, message: `is above ${above}, so nothing would be trained`, fix: "lower it" }));
 }

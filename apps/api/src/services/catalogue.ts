@@ -28,6 +28,8 @@ export interface CatalogueSources {
   readonly mcpServers?: McpServerList;
   /** The operator's endpoints by name; absent: none. */
   readonly servers?: Catalogue["servers"];
+  /** Absent: the operator names none. */
+  readonly prices?: Catalogue["prices"];
 }
 
 export function createCatalogue(sources: CatalogueSources): {
@@ -45,6 +47,7 @@ export function createCatalogue(sources: CatalogueSources): {
     chatTemplates: await listTemplates(sources.templates),
     mcpServers,
     servers: sources.servers ?? [],
+    prices: sources.prices ?? null,
   });
   return {
     get,
@@ -58,7 +61,7 @@ export function refusedByBackend(config: RunConfig) {
   return backend ? refusedSettings(backend, config) : [];
 }
 
-function fixedNames(): Omit<Catalogue, "models" | "chatTemplates" | "mcpServers" | "servers"> {
+function fixedNames(): Omit<Catalogue, "models" | "chatTemplates" | "mcpServers" | "servers" | "prices"> {
   return {
     taskSets: Object.entries<Task>(tasks).map(([name, task]) => ({
       name,

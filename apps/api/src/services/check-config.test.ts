@@ -1,4 +1,5 @@
 import { presets } from "@rolldeck/contracts/presets";
+import { Prices } from "@rolldeck/contracts/prices";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nearestName } from "../nearest-name.ts";
@@ -16,12 +17,26 @@ const base = { taskSets: [{ name: "key-chain" }], agent: { maxContextTokens: 204
 const check = (config: unknown) => checkConfig(config, catalogue);
 const issue = (config: unknown) => check(config).issues[0];
 
+it("a number outside of its limits is told in words", () => {
+  const messages = check({ ...base, sandbox: { cpus: -1 }, dispatcher: { bounds: { init: 0 }, priority: 12 } }).issues;
+  expect(messages.map(({ path, message }) => [path, message])).toEqual([
+    ["sandbox.cpus", "must be more than 0"],
+    ["dispatcher.bounds.init", "must be at least 1"],
+    ["dispatcher.priority", "must be at most 9"],
+  ]);
+});
+
 describe("checkConfig", () => {
   /** What presets need that only an operator can bring: a large model, an endpoint. */
   const brought: Readonly<Record<string, readonly string[]>> = {
     swe: ["model.name"],
     "swe-evaluate": ["model.name"],
     "swe-offline": ["backend.server"],
+    "skyrl-tinker": ["backend.server"],
+    "skyrl-v0-7b": ["model.name"],
+    "skyrl-v0-8b": ["model.name"],
+    "deep-research": ["model.name"],
+    "memory-ruler": ["model.name"],
   };
   const bundled = Object.entries(presets).filter(([name]) => brought[name] === undefined);
 
@@ -34,6 +49,32 @@ describe("checkConfig", () => {
     expect(checked.issues).toEqual([]);
     expect(checked.config).not.toBeNull();
     expect(checked.estimate?.rollouts).toBeGreaterThan(0);
+  });
+
+  it("accepts a cost budget only where something can be held against it", async () => {
+    const config = { ...base, budget: { cost: 10 } };
+    expect(issue(config)).toMatchObject({ path: "budget.cost", message: expect.stringContaining("names no prices") });
+    const prices = Prices.parse({ gpuHour: 2 });
+    expect(checkConfig(config, { ...catalogue, prices }).issues).toEqual([]);
+    // Prices of what it may use beside that would leave the total at 0 for ever.
+    const others = Prices.parse({ sandboxHour: 1, judgeMillionTokens: 1, hostedPromptMillionTokens: 1 });
+    expect(checkConfig(config, { ...catalogue, prices: others }).issues).toMatchObject([
+      { path: "budget.cost", message: expect.stringContaining("(gpuHour)") },
+    ]);
+    const hosted = { ...config, kind: "evaluate", backend: { name: "openai-chat", endpoint: "http://127.0.0.1:9" } };
+    const said = checkConfig(hosted, { ...catalogue, prices: others }).issues.find(
+      ({ path }) => path === "budget.cost",
+    );
+    expect(said?.message).toContain("(hostedSampledMillionTokens)");
+  });
+
+  it.each([
+    ["taskSets: [{ name: key-chain, options: { x: &x [*x] } }]", "", "alias for what it is a part of"],
+    ["taskSets: &sets [{ name: key-chain, options: { x: *sets } }]", "", "alias for what it is a part of"],
+    ['taskSets: [{ name: key-chain, options: { x: "a\\0" } }]', "taskSets[0].options.x", "NUL or broken surrogates"],
+    ['taskSets: [{ name: key-chain, options: { "\\uD800": 1 } }]', "taskSets[0].options", "NUL or broken surrogates"],
+  ])("refuses %s: it could be neither checked nor stored", (text, path, message) => {
+    expect(issue(text)).toMatchObject({ path, message: expect.stringContaining(message) });
   });
 
   it("says the same of an object, its JSON and its YAML", () => {
@@ -128,6 +169,18 @@ describe("checkConfig", () => {
     [3, ""],
   ])("refuses %j at %s", (config, path) => {
     expect(issue(config)?.path).toBe(path);
+  });
+
+  it("wants what the best checkpoints are chosen by to be measured", () => {
+    const best = (metric: string, evaluation: object, every = 10) =>
+      check({ ...base, budget: { steps: 50 }, evaluation, checkpoints: { every, keepBest: { metric } } });
+    expect(best("evaluate/success", {}).issues).toMatchObject([{ path: "checkpoints.keepBest.metric" }]);
+    expect(best("reward/mean", {}).issues).toEqual([]);
+    const warned = (every: number) => best("evaluate/success", { samples: 4, every }).warnings.map(({ path }) => path);
+    expect(warned(10)).toEqual([]);
+    expect(warned(5)).toEqual([]);
+    expect(warned(4)).toEqual(["checkpoints.keepBest.metric"]);
+    expect(warned(0)).toEqual(["checkpoints.keepBest.metric"]);
   });
 
   it("has an answer for anything", () => {

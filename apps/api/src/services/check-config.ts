@@ -102,7 +102,7 @@ const isMissing = (issue: z.core.$ZodIssue): boolean => issue.code === "invalid_
 
 function schemaIssues(issue: z.core.$ZodIssue): Issue[] {
   if (issue.code !== "unrecognized_keys") {
-    const message = isMissing(issue) ? "is required" : issue.message;
+    const message = isMissing(issue) ? "is required" : (limitWords(issue) ?? issue.message);
     return [{ path: fieldPath(issue.path), message, fix: enumFix(issue) }];
   }
   const valid = keysAt(issue.path);
@@ -114,6 +114,16 @@ function schemaIssues(issue: z.core.$ZodIssue): Issue[] {
       fix: nearest ? `did you mean ${nearest}?` : `valid keys: ${valid.join(", ")}`,
     };
   });
+}
+
+/** A number outside its limits, in words; null for anything else. */
+function limitWords(issue: z.core.$ZodIssue): string | null {
+  if (issue.code !== "too_small" && issue.code !== "too_big") return null;
+  if (issue.origin !== "number" && issue.origin !== "int") return null;
+  const inclusive = issue.inclusive ?? true;
+  return issue.code === "too_small"
+    ? `must be ${inclusive ? "at least" : "more than"} ${issue.minimum}`
+    : `must be ${inclusive ? "at most" : "less than"} ${issue.maximum}`;
 }
 
 function enumFix(issue: z.core.$ZodIssue): string | null {

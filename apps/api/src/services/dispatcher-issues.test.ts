@@ -20,6 +20,29 @@ test.each([
   expect(dispatcherIssues(config(dispatcher, { sandbox })).map(({ path }) => path)).toEqual(paths);
 });
 
+test("a step of more rollouts than can be planned is refused, over-sampling and evaluations counted", () => {
+  const asked = (groupsPerStep: number, groups = 0, samples = 0) =>
+    dispatcherIssues(
+      config(
+        { overSample: { groups } },
+        { algorithm: { groupsPerStep, groupSize: 256 }, evaluation: { samples, samplesPerInstance: 16 } },
+      ),
+    ).map(({ path, message }) => `${path}: ${message}`);
+  expect(asked(256, 0, 4096)).toEqual([]);
+  expect(asked(256, 1)).toEqual(["algorithm.groupsPerStep: a step would have 65792 rollouts, at most 65536 may be"]);
+  expect(asked(1, 0, 4097)).toEqual(["evaluation.samples: a step would have 65552 rollouts, at most 65536 may be"]);
+});
+
+test.each([
+  [{ budget: { steps: 1 } }, /no step that could start/],
+  [{ kind: "evaluate" as const, budget: { steps: 1 } }, null],
+  [{}, null],
+])("async with nothing to overlap is said to be pipeline: %j", (over, words) => {
+  const said = dispatcherWarnings(config({ name: "async" }, over)).map(({ message }) => message);
+  if (words === null) expect(said).toEqual([]);
+  else expect(said).toEqual([expect.stringMatching(words)]);
+});
+
 test.each([
   ["an engine's load, where nobody tells it", {}, { adaptive: true }, ["adaptive"]],
   ["what is so already", { adaptive: true }, { adaptive: true, weight: 2 }, []],

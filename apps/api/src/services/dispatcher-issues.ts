@@ -7,8 +7,28 @@ import type { z } from "zod";
 
 type Issue = z.output<typeof ConfigIssue>;
 
-export function dispatcherIssues({ dispatcher, sandbox }: Pick<RunConfig, "dispatcher" | "sandbox">): Issue[] {
-  const issues: Issue[] = [];
+/** Every plan reads all rollouts of the open steps: beyond this a step is planned slower than it runs. */
+const maxStepRollouts = 65_536;
+
+export function dispatcherIssues({
+  dispatcher,
+  sandbox,
+  algorithm,
+  evaluation,
+}: Pick<RunConfig, "dispatcher" | "sandbox" | "algorithm" | "evaluation">): Issue[] {
+  const { overSample } = dispatcher;
+  const issues = [
+    ...tooMany(
+      "algorithm.groupsPerStep",
+      (algorithm.groupsPerStep + overSample.groups) * (algorithm.groupSize + overSample.rollouts),
+      "lower it, algorithm.groupSize or dispatcher.overSample",
+    ),
+    ...tooMany(
+      "evaluation.samples",
+      evaluation.samples * evaluation.samplesPerInstance,
+      "lower it or evaluation.samplesPerInstance",
+    ),
+  ];
   const { runtime } = sandbox;
   // Where the runtime is the operator's choice, the worker that prepares the run looks.
   if (dispatcher.name === "fixed-pool" && runtime !== null && !resettingRuntimes.includes(runtime))
@@ -19,6 +39,11 @@ export function dispatcherIssues({ dispatcher, sandbox }: Pick<RunConfig, "dispa
     });
   return issues;
 }
+
+const tooMany = (path: string, rollouts: number, fix: string): Issue[] =>
+  rollouts <= maxStepRollouts
+    ? []
+    : [{ path, message: `a step would have ${rollouts} rollouts, at most ${maxStepRollouts} may be`, fix }];
 
 /**
  * What launch would refuse of a change to a run's dispatcher; `path` names the field of the change. What is so already is not said
@@ -45,13 +70,26 @@ export function changeIssues(
 const whatIsSaid = (change: object) =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 
-export function dispatcherWarnings({ dispatcher, stepSource }: Pick<RunConfig, "dispatcher" | "stepSource">): Issue[] {
+export function dispatcherWarnings({
+  dispatcher,
+  stepSource,
+  kind,
+  budget,
+}: Pick<RunConfig, "dispatcher" | "stepSource" | "kind" | "budget">): Issue[] {
   if (dispatcher.name !== "async") return [];
   if (stepSource === "driven")
     return [
       {
         path: "dispatcher.name",
         message: "an outside trainer asks for each batch itself: async works as pipeline",
+        fix: "use pipeline",
+      },
+    ];
+  if (kind === "train" && budget.steps === 1)
+    return [
+      {
+        path: "dispatcher.name",
+        message: "there is no step that could start while another trains: async works as pipeline",
         fix: "use pipeline",
       },
     ];

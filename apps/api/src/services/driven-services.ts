@@ -4,6 +4,7 @@ import { InputError, type InputIssue, NotFoundError } from "@rolldeck/contracts/
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import { requestBatch } from "@rolldeck/db/driven/batch-requests";
 import { type FinishedPage, readFinishedRollouts } from "@rolldeck/db/driven/finished-rollouts";
+import { readLaunchedTrainer } from "@rolldeck/db/driven/trainer-jobs";
 import { renewTrainerLease } from "@rolldeck/db/driven/trainer-lease";
 import { readRunConfig } from "@rolldeck/db/reads/read-run-config";
 import { readRunStatus } from "@rolldeck/db/reads/read-run-status";
@@ -41,6 +42,10 @@ export function createDrivenServices({ pool, wake, tasks }: DrivenServiceOptions
       if (status === null) throw new NotFoundError("run", runId);
       return { runId, status };
     },
+    async trainer({ runId }) {
+      if ((await readRunStatus(pool, runId)) === null) throw new NotFoundError("run", runId);
+      return readLaunchedTrainer(pool, runId);
+    },
   };
 }
 
@@ -66,7 +71,7 @@ async function refuseUnknownInstances(
 
 /** Whole sequences with masks: the outside trainer computes advantages by its own algorithm, so none travel. */
 function trainingRows(rollout: FinishedPage["rollouts"][number]): z.output<typeof FinishedRolloutRow> {
-  const { trajectory, rolloutId, instanceId, sample, outcome, ending, reward } = rollout;
+  const { trajectory, rolloutId, taskSet, instanceIndex, instanceId, sample, outcome, ending, reward } = rollout;
   const tokens = allTokens(trajectory.segments);
   const logprobs = trajectory.segments.flatMap((segment): (number | null)[] =>
     segment.tokens.map((_, at) => segment.logprobs?.[at] ?? null),
@@ -81,5 +86,5 @@ function trainingRows(rollout: FinishedPage["rollouts"][number]): z.output<typeo
       logprobs: positions.map((at) => logprobs[at] ?? null),
     };
   });
-  return { rolloutId, instanceId, sample, outcome, ending, reward, rows };
+  return { rolloutId, taskSet, index: instanceIndex, instanceId, sample, outcome, ending, reward, rows };
 }

@@ -34,15 +34,19 @@ const unknownTask: SimulatedTaskFacts = { sandbox: "none", gradeInPlace: false }
 /** A check that passed, with the warning where one is due. */
 export async function withOverlapWarning(check: ConfigCheck, sources: OverlapSources): Promise<ConfigCheck> {
   const { config } = check;
-  if (config === null || !samplesDuringUpdates(config) || findBackend(config.backend.name)?.overlap !== false)
-    return check;
+  if (config === null || !samplesDuringUpdates(config) || overlaps(config.backend)) return check;
   const alike = await findAlikeRun(sources.pool, config);
   const estimate = await sources.estimates.of(await taskOf(config, alike, sources));
   return { ...check, warnings: [...check.warnings, overlapWarning(estimate, alike)] };
 }
 
-const samplesDuringUpdates = ({ kind, stepSource, dispatcher }: RunConfig): boolean =>
+/** Each has devices of its own: by its kind of server, or because the run's workers on the fleet are split. */
+const overlaps = ({ name, fleet }: RunConfig["backend"]): boolean =>
+  findBackend(name)?.overlap !== false || fleet?.layout === "split";
+
+const samplesDuringUpdates = ({ kind, stepSource, dispatcher, budget }: RunConfig): boolean =>
   kind === "train" &&
+  budget.steps > 1 &&
   stepSource === "planned" &&
   dispatcher.maxStaleness > 0 &&
   dispatcherNamed(dispatcher.name)?.overlapsUpdates === true;

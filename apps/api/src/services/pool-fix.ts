@@ -31,12 +31,14 @@ function quotaFix(pool: PoolInfo, things: string, runId: string, pools: readonly
   return `Project ${limit.project} has its whole quota of ${limit.quota} ${things}: raise it on the Schedule page${share}.`;
 }
 
-function shareFix({ size, used, evaluationReserve, runs }: PoolInfo, things: string, runId: string): string {
+function shareFix({ size, used, kept, evaluationReserve, runs }: PoolInfo, things: string, runId: string): string {
   const others = spokenFor(runs.filter((run) => run.runId !== runId));
   if (others > 0)
     return `Other runs have ${others} of the ${size} ${things}: raise this run's priority or weight, or enlarge the pool.`;
   if (evaluationReserve > 0 && used < size && used + evaluationReserve >= size)
     return `The last ${evaluationReserve} of the ${size} ${things} are kept for evaluation: lower the reserve, or enlarge the pool.`;
+  if (kept > 0)
+    return `${kept} of the ${size} ${things} are kept for people: close those that nobody needs, or enlarge the pool.`;
   return `Enlarge the pool of ${things} on the Schedule page, now ${size}.`;
 }
 

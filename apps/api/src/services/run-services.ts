@@ -16,23 +16,18 @@ import { readTimeline } from "@rolldeck/db/reads/read-timeline";
 import { createRun } from "@rolldeck/db/runs/create-run";
 import { setDraining } from "@rolldeck/db/runs/drain-run";
 import { moveRun } from "@rolldeck/db/runs/move-run";
-import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
 import type { RunServices } from "../services.ts";
-import type { CheckCatalogue } from "./catalogue-issues.ts";
-import { checkConfig } from "./check-config.ts";
 import { evaluationReport } from "./evaluation-report.ts";
-import { withOtherRuns } from "./other-run-issues.ts";
+import type { LaunchCheck } from "./launch-check.ts";
 import { type OverlapSources, withOverlapWarning } from "./overlap-warning.ts";
-import { type ServerFacts, withOpenedTasks } from "./task-set-issues.ts";
+import { stepBatch } from "./step-batch.ts";
 
 export interface RunServiceOptions {
   readonly pool: Pool;
   /** Tells the run's planner. Never fails: the row is written, and the sweep finds a run nobody was told of. */
   readonly wake: (runId: string) => Promise<void>;
-  readonly catalogue: () => Promise<CheckCatalogue>;
-  readonly tasks: Pick<OpenedTasks, "of">;
-  readonly facts: ServerFacts;
+  readonly check: LaunchCheck;
   /** What a policy gains that samples during updates. */
   readonly overlap: Omit<OverlapSources, "pool">;
   /** Resolves when the run has an event after `after`, or the time is over. */
@@ -40,11 +35,7 @@ export interface RunServiceOptions {
 }
 
 export function createRunServices(options: RunServiceOptions): RunServices {
-  const { pool, wake, catalogue, tasks, facts, waitForEvents } = options;
-  const checked = async (config: unknown) => {
-    const check = await withOpenedTasks(checkConfig(config, await catalogue()), tasks, facts);
-    return withOtherRuns(check, pool);
-  };
+  const { pool, wake, check: checked, waitForEvents } = options;
   return {
     list: (input) => listRuns(pool, input),
     get: ({ runId }) => readRun(pool, runId),
@@ -76,6 +67,7 @@ export function createRunServices(options: RunServiceOptions): RunServices {
     timeline: (input) => readTimeline(pool, input),
     durations: (input) => readDurations(pool, input),
     compare: (input) => compareRuns(pool, input),
+    batch: (input) => stepBatch(pool, input),
     async evaluation({ runId, baseline }) {
       const own = await readEvaluations(pool, runId, maxEvaluations);
       const other = baseline ?? own.config.evaluation.baseline;

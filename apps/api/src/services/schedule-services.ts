@@ -1,5 +1,6 @@
 /** Schedules of runs and the pools that they share. */
 import { NotFoundError } from "@rolldeck/contracts/errors";
+import { readDiscards } from "@rolldeck/db/reads/read-discards";
 import { readPart } from "@rolldeck/db/reads/read-part";
 import { readPools } from "@rolldeck/db/reads/read-pools";
 import { readPrediction } from "@rolldeck/db/reads/read-prediction";
@@ -30,6 +31,7 @@ export function createScheduleServices(options: {
       const { pools } = await readPools(pool, needsSandbox);
       return waitingNow(read.snapshot, read.grants, pools);
     },
+    discards: ({ runId }) => readDiscards(pool, runId),
     part: ({ part, id }) => readPart(pool, part, id),
     pools: () => readPools(pool, needsSandbox),
   };

@@ -17,6 +17,7 @@ const initSlots = (over: Partial<PoolInfo>, ...runs: Partial<PoolInfo["runs"][nu
   resource: "initSlot",
   size: 8,
   used: 0,
+  kept: 0,
   evaluationReserve: 0,
   quotas: [],
   runs: runs.map((run) => ({
@@ -83,6 +84,12 @@ describe("where a lease is missing, what bounds the run's share is named", () =>
       6,
       initSlots({ used: 6, evaluationReserve: 2 }, { ...own, held: 6, granted: 6 }),
       "The last 2 of the 8 init slots are kept for evaluation: lower the reserve, or enlarge the pool.",
+    ],
+    [
+      "the rest is kept for people",
+      6,
+      initSlots({ used: 6, kept: 2 }, { ...own, held: 6, granted: 6 }),
+      "2 of the 8 init slots are kept for people: close those that nobody needs, or enlarge the pool.",
     ],
   ])("%s", (_what, granted, pool, fix) => {
     const busy = rollouts(

@@ -103,6 +103,19 @@ describe("a shell", () => {
     await until(async () => expect(await log(id)).toEqual(["opened by the owner", "closed by the owner"]));
   });
 
+  it("has one new size under way, however many come, and then the last of them", async () => {
+    const shell = openShell(await seed());
+    await isOpen(shell);
+    const before = local.sizes.length;
+    const letGo = local.holdSizes();
+    for (let columns = 2; columns <= 1000; columns += 1) shell.connection.resize(columns, 40);
+    shell.type("echo $((6 * 7))\n");
+    await until(() => expect(shell.said()).toContain("42"));
+    expect(local.sizes.slice(before)).toEqual(["2x40"]);
+    letGo();
+    await until(() => expect(local.sizes.slice(before)).toEqual(["2x40", "1000x40"]));
+  });
+
   it("in a kept sandbox opens as in a live one, and has the size that its terminal got meanwhile", async () => {
     const shell = openShell(await seed("kept"));
     shell.connection.resize(101, 31);

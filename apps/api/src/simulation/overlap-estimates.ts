@@ -1,6 +1,7 @@
 /**
  * Estimates of what `async` is worth, each made once in a thread of its own. Invariants: one at a time, none longer than its limit;
- * whoever asks while another is made is not kept waiting, but told that there is none; the newest fifty are remembered.
+ * whoever asks while another is made is not kept waiting, but told that there is none; the newest fifty are remembered, one that could
+ * not be made for a minute: the machine may have been busy.
  */
 import type { OverlapEstimate } from "@rolldeck/dispatch/simulator/overlap-estimate";
 import { askThread } from "./ask-thread.ts";
@@ -11,10 +12,12 @@ const maxKept = 50;
 export class OverlapEstimates {
   readonly #known = new Map<string, Promise<OverlapEstimate | null>>();
   readonly #limitMs: number;
+  readonly #noneMs: number;
   #making: string | null = null;
 
-  constructor(limitMs = 10_000) {
+  constructor(limitMs = 10_000, noneMs = 60_000) {
     this.#limitMs = limitMs;
+    this.#noneMs = noneMs;
   }
 
   /** Null: it would take too long, or another is being made. Never fails. */
@@ -28,6 +31,9 @@ export class OverlapEstimates {
       this.#making = null;
     });
     this.#known.set(key, made);
+    void made.then((estimate) => {
+      if (estimate === null) setTimeout(() => this.#known.delete(key), this.#noneMs).unref();
+    });
     const [oldest] = this.#known.keys();
     if (this.#known.size > maxKept && oldest !== undefined) this.#known.delete(oldest);
     return made;

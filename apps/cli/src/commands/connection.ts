@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Rolldeck } from "@rolldeck/client/rolldeck";
+import type { Command } from "commander";
 import { chooseDataFolder } from "../start/data-folder.ts";
 import { readServerFile } from "../start/server-file.ts";
 import { CommandFailure } from "./command-failure.ts";
@@ -13,6 +14,15 @@ export interface ConnectionFlags {
   readonly url?: string;
   readonly dataDir?: string;
 }
+
+/** Adds the flags that name the server. */
+export const withServer = (command: Command): Command =>
+  command
+    .option("--url <url>", "server address (ROLLDECK_URL; default: the server of the data folder)")
+    .option("--data-dir <folder>", "data folder of the server");
+
+/** Adds the flags of a command that asks the server and prints what it said. */
+export const withConnection = (command: Command): Command => withServer(command).option("--json", "print JSON");
 
 export interface Connection {
   readonly url: string;

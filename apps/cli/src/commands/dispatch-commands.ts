@@ -3,18 +3,12 @@ import { PartActions, type PartReply, type Quotas } from "@rolldeck/contracts/ap
 import { type Resource, resources } from "@rolldeck/contracts/plan";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CommandFailure } from "./command-failure.ts";
-import { type ConnectionFlags, connect } from "./connection.ts";
+import { type ConnectionFlags, connect, withConnection } from "./connection.ts";
 import { plain, print, table } from "./output.ts";
 
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;
 }
-
-const withConnection = (command: Command): Command =>
-  command
-    .option("--url <url>", "server address (ROLLDECK_URL; default: the server of the data folder)")
-    .option("--data-dir <folder>", "data folder of the server")
-    .option("--json", "print JSON");
 
 const commandNamed = (program: Command, name: string, description: string): Command =>
   program.commands.find((command) => command.name() === name) ?? program.command(name).description(description);
@@ -106,11 +100,13 @@ function addQuotaCommands(program: Command): void {
     .description("List quotas and pools")
     .action(async (flags: Flags) => show(flags, await connect(flags).rolldeck.listQuotas()));
   const resource = new Option("-r, --resource <name>", "which pool").choices(resources).makeOptionMandatory();
-  withConnection(quota.command("set <project> <quota>"))
+  withConnection(quota.command("set"))
     .description("Set a project's quota of a pool; `none` takes it away")
+    .argument("<project>")
+    .argument("<quota>", "leases, or `none`", (text) => (text === "none" ? text : whole(text)))
     .addOption(resource)
-    .action(async (project: string, text: string, flags: Flags & { resource: Resource }) => {
-      const quotas = { project, resource: flags.resource, quota: text === "none" ? null : whole(text) };
+    .action(async (project: string, asked: number | "none", flags: Flags & { resource: Resource }) => {
+      const quotas = { project, resource: flags.resource, quota: asked === "none" ? null : asked };
       show(flags, await connect(flags).rolldeck.setQuota(quotas));
     });
   withConnection(program.command("pool").description("Sizes of pools").command("set <resource>"))
@@ -121,6 +117,8 @@ function addQuotaCommands(program: Command): void {
       const found = resources.find((one) => one === name);
       if (found === undefined) throw new CommandFailure(`no pool ${name}; there are ${resources.join(", ")}`);
       const { size, evaluationReserve } = flags;
+      if (size === undefined && evaluationReserve === undefined)
+        throw new CommandFailure("nothing to set: name --size or --evaluation-reserve");
       show(flags, await connect(flags).rolldeck.setPool({ resource: found, size, evaluationReserve }));
     });
 }

@@ -3,6 +3,7 @@ import { existsSync, statfsSync } from "node:fs";
 import path from "node:path";
 import { preparePython } from "../start/python-environment.ts";
 import { readServerFile } from "../start/server-file.ts";
+import { findModelServers } from "./find-model-servers.ts";
 import { findSandboxes } from "./find-sandboxes.ts";
 import type { Finding } from "./finding.ts";
 
@@ -98,6 +99,7 @@ export async function examine(root: string, dataFolder: string): Promise<Finding
     await findServer(dataFolder),
     optional("Chromium", "chromium", "only the browser walks of `npm test` need it", "chromium"),
     optional("Redis", "redis-server", "only `npm test` and --redis-url need one", "redis-server"),
+    ...(await findModelServers(process.env)),
     ...(await findSandboxes(path.join(dataFolder, "sandboxes"))),
   ];
 }

@@ -5,20 +5,15 @@ import { RunActions, type RunSummary } from "@rolldeck/contracts/api/runs";
 import { presets } from "@rolldeck/contracts/presets";
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
-import { type ConnectionFlags, connect } from "./connection.ts";
+import { type ConnectionFlags, connect, withConnection } from "./connection.ts";
 import { evaluationTable } from "./evaluation-table.ts";
 import { plain, print, table } from "./output.ts";
+import { overfitConfig } from "./overfit-config.ts";
 import { watchRun } from "./watch-run.ts";
 
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;
 }
-
-const withConnection = (command: Command): Command =>
-  command
-    .option("--url <url>", "server address (ROLLDECK_URL; default: the server of the data folder)")
-    .option("--data-dir <folder>", "data folder of the server")
-    .option("--json", "print JSON");
 
 export function addRunCommands(program: Command): void {
   const run = program.command("run").description("Launch, list, watch and steer runs");
@@ -26,6 +21,7 @@ export function addRunCommands(program: Command): void {
     .description("Launch a run from a YAML or JSON file, or from a preset")
     .option("-f, --file <file>", "config file; - for standard input")
     .option("--preset <name>", `one of ${Object.keys(presets).join(", ")}`)
+    .option("--overfit [steps]", "train the first step's instances again and again, and say whether their reward rises")
     .option("--watch", "print its progress until it ends")
     .action(launch);
   withConnection(run.command("list"))
@@ -38,6 +34,9 @@ export function addRunCommands(program: Command): void {
     .description("Print a run's evaluations with their 95 % intervals")
     .option("--baseline <run>", "compare with this run's newest evaluation")
     .action(showEvaluation);
+  withConnection(run.command("trainer <run>"))
+    .description("Print where the trainer is that was launched with a run, and the end of its log")
+    .action(showTrainer);
   const actions = {
     stop: "Stop a run",
     pause: "Pause a run: stages end at their next turn",
@@ -74,8 +73,29 @@ function readConfig(flags: { file?: string; preset?: string }): unknown {
   }
 }
 
-async function launch(flags: Flags & { file?: string; preset?: string; watch?: boolean }): Promise<void> {
-  const config = readConfig(flags);
+async function showTrainer(runId: string, flags: Flags): Promise<void> {
+  const launched = await connect(flags).rolldeck.readLaunchedTrainer(runId);
+  print(flags.json === true, launched, () => {
+    const [newest] = launched.attempts;
+    if (newest === undefined) return "no trainer was launched with this run";
+    const rows = launched.attempts.map(({ attempt, trainer, state, submissionId, message }) => [
+      ...[attempt, trainer, state, submissionId],
+      plain(message ?? ""),
+    ]);
+    const log = newest.logTail.split("\n").map(plain).join("\n");
+    return `${table(["attempt", "trainer", "state", "job", "message"], rows)}\n\n${log}`;
+  });
+}
+
+interface LaunchFlags extends Flags {
+  readonly file?: string;
+  readonly preset?: string;
+  readonly watch?: boolean;
+  readonly overfit?: string | true;
+}
+
+async function launch(flags: LaunchFlags): Promise<void> {
+  const config = flags.overfit === undefined ? readConfig(flags) : overfitConfig(readConfig(flags), flags.overfit);
   const { rolldeck, url } = connect(flags);
   // What makes it impossible is the launch's own word.
   const { warnings } = await rolldeck.checkConfig(config);

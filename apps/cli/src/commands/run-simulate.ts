@@ -1,5 +1,4 @@
 /** Reads what a simulation needs from the server, plays it here, and prints the prediction. */
-import { readFileSync } from "node:fs";
 import type { Rolldeck } from "@rolldeck/client/rolldeck";
 import type { Catalogue, SystemState } from "@rolldeck/contracts/api/system";
 import { InputError } from "@rolldeck/contracts/errors";
@@ -14,6 +13,7 @@ import { tasks } from "@rolldeck/tasks/registry";
 import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { print } from "./output.ts";
+import { readText } from "./read-text.ts";
 import { type Report, reportJson, reportText } from "./simulation-report.ts";
 
 export interface SimulateFlags extends ConnectionFlags {
@@ -26,11 +26,14 @@ export interface SimulateFlags extends ConnectionFlags {
   readonly update?: number;
   readonly engine?: Gpu;
   readonly seeds?: number;
+  readonly limit?: number;
   readonly json?: boolean;
 }
 
 /** A step with more rollouts than this is played half as often: it costs as much. */
 const largeStep = 1_024;
+/** Seconds after which no further simulation is begun. */
+const defaultLimit = 300;
 
 export async function runSimulate(flags: SimulateFlags): Promise<void> {
   const { rolldeck } = connect(flags);
@@ -77,18 +80,8 @@ function refuseEngineWithoutTokens({ engine }: SimulateFlags, recorded: Recorded
   if (!tokens) throw new CommandFailure("--engine samples recorded tokens: name a run that has some with --from-run");
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (cause) {
-    throw new CommandFailure(`${file} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    });
-  }
-}
-
 export interface SimulateFacts {
-  readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds" | "engine">;
+  readonly flags: Pick<SimulateFlags, "init" | "run" | "evaluate" | "spread" | "update" | "seeds" | "limit" | "engine">;
   readonly catalogue: Pick<Catalogue, "taskSets" | "backends">;
   readonly system: { readonly pools: readonly Pick<SystemState["pools"][number], "resource" | "size">[] };
 }
@@ -118,7 +111,11 @@ export function simulateReport(
   const scenario = runScenario(run);
   const rollouts = config.algorithm.groupsPerStep * config.algorithm.groupSize;
   const seeds = Math.round(flags.seeds ?? (rollouts > largeStep ? 2 : 4));
-  const advice = toTheEnd(advising({ scenario: scenario.of, seeds }), seeds, tell);
+  const advice = toTheEnd(
+    advising({ scenario: scenario.of, seeds }),
+    { seeds, limitSeconds: flags.limit ?? defaultLimit },
+    tell,
+  );
   const input = scenario.of(1);
   // How to split devices is asked of devices that can be split.
   const apart = input.trainer && { ...input, trainer: { ...input.trainer, colocated: false } };
@@ -135,7 +132,11 @@ export function simulateReport(
   };
 }
 
-function toTheEnd(steps: ReturnType<typeof advising>, seeds: number, tell: (line: string) => void): Advice {
+function toTheEnd(
+  steps: ReturnType<typeof advising>,
+  { seeds, limitSeconds }: { readonly seeds: number; readonly limitSeconds: number },
+  tell: (line: string) => void,
+): Advice {
   const startedAt = performance.now();
   for (;;) {
     const step = steps.next();
@@ -144,6 +145,12 @@ function toTheEnd(steps: ReturnType<typeof advising>, seeds: number, tell: (line
       return step.value;
     }
     const took = Math.round((performance.now() - startedAt) / 1000);
+    if (took >= limitSeconds) {
+      tell("\r\u001b[K");
+      throw new CommandFailure(
+        `${step.value.done} simulations took ${took} s, and it was not over: play each setting once with --seeds 1, or give it more time with --limit`,
+      );
+    }
     tell(`\r${step.value.done} simulations, ${took} s; each setting takes ${seeds}, and there are up to 40`);
   }
 }

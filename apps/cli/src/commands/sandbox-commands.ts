@@ -2,7 +2,7 @@
 import { isThere, type SandboxInfo } from "@rolldeck/contracts/api/sandboxes";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure } from "./command-failure.ts";
-import { type ConnectionFlags, connect } from "./connection.ts";
+import { type ConnectionFlags, connect, withServer } from "./connection.ts";
 import { plain, print, table } from "./output.ts";
 
 /** As many as the server lists at once. */
@@ -12,19 +12,14 @@ interface Flags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
-const withConnection = (command: Command): Command =>
-  command
-    .option("--url <url>", "server address (ROLLDECK_URL; default: the server of the data folder)")
-    .option("--data-dir <folder>", "data folder of the server");
-
 export function addRunSandboxCommands(program: Command): void {
   const sandbox = program.command("sandbox").description("Look into the sandboxes of runs");
-  withConnection(sandbox.command("list <run>"))
+  withServer(sandbox.command("list <run>"))
     .description("List a run's sandboxes that are there")
     .option("--all", "closed and lost ones, too")
     .option("--json", "print JSON")
     .action(list);
-  withConnection(sandbox.command("keep <sandbox>"))
+  withServer(sandbox.command("keep <sandbox>"))
     .description("Keep a sandbox after its rollout is done with it")
     .option("-m, --minutes <n>", "from now on", minutes, 30)
     .option("--json", "print JSON")
@@ -32,14 +27,14 @@ export function addRunSandboxCommands(program: Command): void {
       const kept = await connect(flags).rolldeck.keepSandbox({ sandboxId, minutes: flags.minutes });
       print(flags.json === true, kept, () => `${kept.sandboxId} stays until ${kept.keepUntil ?? "its rollout ends"}`);
     });
-  withConnection(sandbox.command("close <sandbox>"))
+  withServer(sandbox.command("close <sandbox>"))
     .description("Let a kept sandbox go")
     .option("--json", "print JSON")
     .action(async (sandboxId: string, flags: Flags) => {
       const closed = await connect(flags).rolldeck.closeSandbox(sandboxId);
       print(flags.json === true, closed, () => `${closed.sandboxId} is closed by the next sweep`);
     });
-  withConnection(sandbox.command("shell <run> [sandbox]"))
+  withServer(sandbox.command("shell <run> [sandbox]"))
     .description("Open a shell in a live or kept sandbox (default: the run's newest); Ctrl-] leaves it")
     .option("--yes", "in one that is in use, too, without being asked")
     .action(shell);

@@ -27,7 +27,7 @@ const facts = {
       },
     ],
   },
-  system: { pools: [{ resource: "sandbox", size: 40 }] },
+  system: { pools: [{ resource: "sandbox" as const, size: 40 }] },
 };
 const silent = (): void => {};
 
@@ -40,6 +40,7 @@ const durations = (): Durations => {
       taskSet: all.map(() => 0),
       instanceIndex: all.map((at) => at >> 2),
       initMs: all.map(() => 1_000),
+      reset: all.map(() => false),
       runMs: all.map((at) => 10_000 + 100 * at),
       evaluateMs: all.map(() => 30_000),
       modelMs: all.map(() => 5_000),
@@ -51,18 +52,23 @@ const durations = (): Durations => {
 };
 
 describe("a prediction", () => {
+  it("is given up in time, with what to do", () => {
+    const hasty = { ...facts, flags: { ...facts.flags, limit: 0 } };
+    expect(() => simulateReport(config, null, hasty, silent)).toThrow(/1 simulations took 0 s.*--seeds 1.*--limit/);
+  });
+
   it("of recorded durations says what to change and compares with what was", () => {
     const report = simulateReport(config, { durations: durations(), taskSets: ["swe"] }, facts, silent);
     const text = reportText(report);
     expect(text).toMatch(/^predicted step: [\d.]+ min, from durations of 32 recorded rollouts, 2 seeds\n/);
-    expect(text).toMatch(/\nactual step: 10 min \(median\); the prediction is off by [−+][\d.]+ %\n/);
+    expect(text).toMatch(/\nactual step: 9\.17 min \(median\); the prediction is off by [−+][\d.]+ %\n/);
     expect(text).toMatch(/\nin use: init slots \d+ %, run slots \d+ %, grading slots \d+ %, sandboxes \d+ %\n/);
     expect(text).toMatch(
       /\npolicy +init +run +evaluate +sandboxes +step +95 % interval +change\nbounded +8 +8 +2 +40 /,
     );
     expect(text).toMatch(/\n● raise evaluate from 2 to 4: −\d+ % step time/);
     const json = JSON.parse(JSON.stringify(reportJson(report)));
-    expect(json).toMatchObject({ basis: "recorded", rollouts: 32, actualStepMs: 600_000, seeds: 2 });
+    expect(json).toMatchObject({ basis: "recorded", rollouts: 32, actualStepMs: 550_000, seeds: 2 });
     expect(json.present).toMatchObject({ dispatcher: "bounded", bounds: { evaluate: 2 }, sandboxes: 40, change: null });
     expect(json.settings.length).toBeGreaterThan(5);
     const settings = [json.present, ...json.settings].map(({ dispatcher, bounds, sandboxes }) =>

@@ -46,6 +46,7 @@ export function addSimulate(program: Command): void {
       engine,
     )
     .option("--seeds <n>", "how often each setting is played", positive("seeds", 1, 32))
+    .option("--limit <s>", "give up after so many seconds; default: 300", positive("a limit", 1, day))
     .option("--url <url>", "server address (ROLLDECK_URL; default: the server of the data folder)")
     .option("--data-dir <folder>", "data folder of the server")
     .option("--json", "print JSON")

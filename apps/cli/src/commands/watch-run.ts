@@ -37,7 +37,11 @@ export async function watchRun(rolldeck: Rolldeck, runId: string, json: boolean)
     }
     last = line;
     if (endedRunStatuses.includes(run.status)) {
-      if (run.status !== "completed") process.exitCode = 1;
+      if (run.preflight !== null)
+        process.stdout.write(
+          `${json ? JSON.stringify(run.preflight) : `${run.preflight.ok ? "ok" : "failed"}: ${run.preflight.text}`}\n`,
+        );
+      if (run.status !== "completed" || run.preflight?.ok === false) process.exitCode = 1;
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 1000));
