@@ -62,7 +62,9 @@ export function LineChart(props: LineChartProps): JSX.Element {
   return (
     <figure aria-label={`${title}${unit ? `, ${unit}` : ""}`} className="group/chart m-0 flex min-w-0 flex-col">
       <figcaption className="flex h-6 items-center gap-1">
-        <span className="truncate font-medium">{title}</span>
+        <span title={title} className="truncate font-medium">
+          {title}
+        </span>
         <Tooltip content={props.definition}>
           <button type="button" aria-label={`What ${title} means`} className="text-g6 hover:text-g9">
             <Icon name="info" size={14} />
@@ -82,10 +84,12 @@ export function LineChart(props: LineChartProps): JSX.Element {
           />
         </span>
         <span className="flex-1" />
-        <ChartReadOut series={shown} unit={unit} />
+        {!direct && <ChartReadOut series={shown} unit={unit} />}
       </figcaption>
       <div className="flex h-4 items-center justify-between text-xs text-g7">
         <span>{unit ? `↑ ${unit === "fraction" ? "%" : unit}` : ""}</span>
+        {/* Values of several lines leave no room for a title beside them. */}
+        {direct && <ChartReadOut series={shown} unit={unit} />}
         {series.length > directUpTo && <ChartLegend series={series} hidden={hidden} onHidden={setHidden} />}
       </div>
       <div ref={box} style={{ height }}>

@@ -24,7 +24,9 @@ export function Button({
   type = "button",
   ...rest
 }: ButtonHTMLAttributes<HTMLButtonElement> & { look?: ButtonLook; small?: boolean }): JSX.Element {
-  return <button type={type} className={buttonClass(look, join(small && "h-6! px-2!", className))} {...rest} />;
+  return (
+    <button type={type} className={buttonClass(look, join(small && "h-6! px-2! text-sm!", className))} {...rest} />
+  );
 }
 
 export function ButtonLink({

@@ -1,5 +1,6 @@
 /** The promise of tokens.css: text 4.5:1, marks 3:1, in both themes. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
@@ -61,4 +62,11 @@ describe.each(Object.entries(themes))("%s", (_name, colours) => {
 
 test("both themes name the same colours", () => {
   expect([...themes.dark.keys()].sort()).toEqual([...themes.light.keys()].sort());
+});
+
+test("greys too light for words are left to what is no word: an icon, a separator", () => {
+  const source = fileURLToPath(new URL("..", import.meta.url));
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".tsx"));
+  const light = files.filter((file) => /[\s"]text-g[1-6]\b/.test(readFileSync(join(source, file), "utf8")));
+  expect(light.sort()).toEqual(["charts/line-chart.tsx", "features/shell/top-bar.tsx"]);
 });

@@ -36,7 +36,7 @@ export function CopyText({ text, children }: { text: string; children?: ReactNod
         event.stopPropagation();
         run(text);
       }}
-      className="mono inline-flex shrink-0 items-center gap-1 rounded text-sm text-g7 hover:text-g9"
+      className="mono inline-flex shrink-0 items-center gap-1 rounded text-sm whitespace-nowrap text-g7 hover:text-g9"
     >
       {children ?? text}
       <span className={join("inline-flex", copied ? "text-done" : "opacity-60")}>

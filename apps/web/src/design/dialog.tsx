@@ -5,6 +5,21 @@ import { IconButton } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 import { join } from "./join.ts";
 
+/**
+ * The first field, else the first button below the title, which is the one that does nothing: the cross, first in the order of keys,
+ * is where nobody wants to begin.
+ */
+function focusWithin(event: Event): void {
+  const content = event.currentTarget;
+  if (!(content instanceof HTMLElement)) return;
+  const wanted =
+    content.querySelector<HTMLElement>("input:not(:disabled), select:not(:disabled), textarea:not(:disabled)") ??
+    [...content.querySelectorAll<HTMLElement>("button:not(:disabled)")].find((button) => !button.dataset.close);
+  if (!wanted) return;
+  event.preventDefault();
+  wanted.focus();
+}
+
 /** A modal with a title that screen readers hear; Escape and the cross close it. */
 export function Dialog({
   open,
@@ -29,6 +44,7 @@ export function Dialog({
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-overlay" />
         <Radix.Content
+          onOpenAutoFocus={focusWithin}
           aria-describedby={description ? undefined : ""}
           style={{ width, maxWidth: "calc(100vw - 32px)" }}
           className={join(
@@ -40,7 +56,7 @@ export function Dialog({
             <Radix.Title className="text-lg font-semibold">{title}</Radix.Title>
             {!bare && (
               <Radix.Close asChild>
-                <IconButton label="Close">
+                <IconButton label="Close" data-close>
                   <Icon name="close" />
                 </IconButton>
               </Radix.Close>

@@ -34,7 +34,12 @@ export function Td({
   right,
   ...rest
 }: TdHTMLAttributes<HTMLTableCellElement> & { right?: boolean }): JSX.Element {
-  return <td className={join("h-8 border-b border-g2 px-2", right && "num text-right text-sm", className)} {...rest} />;
+  return (
+    <td
+      className={join("h-8 border-b border-g2 px-2", right && "num text-right text-sm whitespace-nowrap", className)}
+      {...rest}
+    />
+  );
 }
 
 export function Table({ label, children }: { label: string; children: ReactNode }): JSX.Element {

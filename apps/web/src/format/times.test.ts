@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatAgo, formatDuration, formatUtc } from "./times.ts";
+import { formatAgo, formatDuration, formatMoment, formatUtc } from "./times.ts";
 
 test.each([
   [null, "n/a"],
@@ -15,6 +15,16 @@ test.each([
   [90_000_000, "1\u2009d 1\u2009h"],
 ])("%s ms → %s", (ms, text) => {
   expect(formatDuration(ms)).toBe(text);
+});
+
+test.each([
+  [0, "0.0\u2009s"],
+  [10_480, "10.5\u2009s"],
+  [59_960, "1:00.0"],
+  [62_400, "1:02.4"],
+  [3_723_400, "1:02:03.4"],
+])("%s ms since the beginning → %s", (ms, text) => {
+  expect(formatMoment(ms)).toBe(text);
 });
 
 test("ago is coarse and calm; missing is n/a", () => {

@@ -23,6 +23,17 @@ export function formatDuration(ms: number | null | undefined): string {
     .join(" ");
 }
 
+/** A moment since a beginning, to a tenth of a second however late it is: `0.8 s`, `1:02.4`, `1:02:03.4`. */
+export function formatMoment(ms: number): string {
+  const tenths = Math.round(Math.max(0, ms) / 100);
+  const second = ((tenths % 600) / 10).toFixed(1);
+  const minutes = Math.floor(tenths / 600);
+  if (minutes === 0) return `${second}${thinSpace}s`;
+  const two = (count: number | string) => String(count).padStart(2, "0");
+  const clock = `${second.padStart(4, "0")}`;
+  return minutes < 60 ? `${minutes}:${clock}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${clock}`;
+}
+
 export function formatAgo(at: string | null | undefined, now: number): string {
   if (!at) return missing;
   const elapsed = now - Date.parse(at);

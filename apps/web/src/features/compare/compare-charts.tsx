@@ -1,27 +1,23 @@
 "use client";
-import type { Comparison } from "@rolldeck/contracts/api/runs";
 import { metrics } from "@rolldeck/contracts/metrics";
 import { type JSX, useState } from "react";
 import { Crosshair, CrosshairContext } from "../../charts/crosshair.ts";
 import { LineChart } from "../../charts/line-chart.tsx";
 import { join } from "../../design/join.ts";
-import type { Labels, Strokes } from "./run-name.tsx";
+import type { ChartView } from "./chart-view.tsx";
+import type { Compared } from "./compared.ts";
 
 /** One chart a metric, one line a run, one cursor for all. */
 export function CompareCharts({
   comparison,
   labels,
   strokes,
-  hidden,
-  smoothing,
-  log,
-}: {
-  comparison: Comparison;
-  labels: Labels;
-  strokes: Strokes;
-  hidden: readonly string[];
-  smoothing: number;
-  log: boolean;
+  view: { hidden, smoothing, log },
+  empty = "None of these runs has this metric.",
+}: Compared & {
+  view: Pick<ChartView, "hidden" | "smoothing" | "log">;
+  /** Why a chart has nothing. */
+  empty?: string;
 }): JSX.Element {
   const [crosshair] = useState(() => new Crosshair());
   return (
@@ -41,7 +37,7 @@ export function CompareCharts({
                 smoothing={smoothing}
                 log={log}
                 height={index < 2 ? 220 : 156}
-                empty="None of these runs has this metric."
+                empty={empty}
                 fileName={`compare-${metric.name.replace("/", "-")}`}
                 series={metric.series
                   .filter((each) => !hidden.includes(each.runId) && each.points.length > 0)

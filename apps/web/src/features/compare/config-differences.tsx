@@ -1,26 +1,20 @@
-import type { Comparison } from "@rolldeck/contracts/api/runs";
 import type { JSX } from "react";
 import { join } from "../../design/join.ts";
 import { Table, Td, Th } from "../../design/table.tsx";
-import { type Labels, RunName, type Strokes } from "./run-name.tsx";
+import type { Compared } from "./compared.ts";
+import { differenceRows } from "./difference-rows.ts";
+import { RunName } from "./run-name.tsx";
 
 /** What differs, first: settings equal in all runs are left out. */
-export function ConfigDifferences({
-  comparison,
-  labels,
-  strokes,
-}: {
-  comparison: Comparison;
-  labels: Labels;
-  strokes: Strokes;
-}): JSX.Element {
-  const { runs, configDifferences } = comparison;
+export function ConfigDifferences({ comparison, labels, strokes }: Compared): JSX.Element {
+  const { runs } = comparison;
+  const rows = differenceRows(comparison.configDifferences);
   return (
     <section aria-label="Config differences">
       <h2 className="mb-1 text-lg font-semibold">
-        Config differences <span className="num text-sm font-normal text-g7">{configDifferences.length}</span>
+        Config differences <span className="num text-sm font-normal text-g7">{rows.length}</span>
       </h2>
-      {configDifferences.length === 0 ? (
+      {rows.length === 0 ? (
         <p className="text-g8">
           {runs.length < 2 ? "Add another run to see what differs." : "None: the configs are equal in every setting."}
         </p>
@@ -37,7 +31,7 @@ export function ConfigDifferences({
             </tr>
           </thead>
           <tbody>
-            {configDifferences.map((difference) => (
+            {rows.map((difference) => (
               <tr key={difference.path} className="hover:bg-g1">
                 <Td className="mono text-sm">{difference.path}</Td>
                 {runs.map((run, index) => {

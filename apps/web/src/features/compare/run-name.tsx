@@ -1,9 +1,7 @@
 import Link from "next/link";
 import type { JSX } from "react";
 import type { RunStroke } from "../../charts/run-colour.ts";
-
-export type Strokes = ReadonlyMap<string, RunStroke>;
-export type Labels = ReadonlyMap<string, string>;
+import type { Compared } from "./compared.ts";
 
 /** The line a run is drawn with. */
 export function StrokeMark({ stroke }: { stroke: RunStroke | undefined }): JSX.Element {
@@ -22,7 +20,11 @@ export function StrokeMark({ stroke }: { stroke: RunStroke | undefined }): JSX.E
   );
 }
 
-export function RunName({ runId, labels, strokes }: { runId: string; labels: Labels; strokes: Strokes }): JSX.Element {
+export function RunName({
+  runId,
+  labels,
+  strokes,
+}: { runId: string } & Pick<Compared, "labels" | "strokes">): JSX.Element {
   return (
     <span className="inline-flex min-w-0 items-center gap-1.5">
       <StrokeMark stroke={strokes.get(runId)} />

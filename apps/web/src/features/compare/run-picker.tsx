@@ -9,7 +9,8 @@ import { Icon } from "../../design/icon.tsx";
 import { join } from "../../design/join.ts";
 import { StatusMark } from "../../design/status-mark.tsx";
 import { TimeAgo } from "../../design/time-ago.tsx";
-import { type Labels, StrokeMark, type Strokes } from "./run-name.tsx";
+import type { Labels, Strokes } from "./compared.ts";
+import { StrokeMark } from "./run-name.tsx";
 
 /** The compared runs, baseline first; each can be hidden, made baseline or taken out. */
 export function RunPicker({

@@ -1,10 +1,10 @@
-import type { Comparison } from "@rolldeck/contracts/api/runs";
 import { metrics } from "@rolldeck/contracts/metrics";
 import type { JSX } from "react";
 import { StatusMark } from "../../design/status-mark.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
 import { formatFraction, formatNumber } from "../../format/numbers.ts";
-import { type Labels, RunName, type Strokes } from "./run-name.tsx";
+import type { Compared } from "./compared.ts";
+import { RunName } from "./run-name.tsx";
 
 const shownMetrics = [
   "reward/mean",
@@ -15,15 +15,7 @@ const shownMetrics = [
 ] as const;
 
 /** Final and best per run, with the change against the baseline; runs that lack a metric say so. */
-export function VerdictTable({
-  comparison,
-  labels,
-  strokes,
-}: {
-  comparison: Comparison;
-  labels: Labels;
-  strokes: Strokes;
-}): JSX.Element {
+export function VerdictTable({ comparison, labels, strokes }: Compared): JSX.Element {
   const columns = shownMetrics.flatMap((name) => comparison.metrics.filter((metric) => metric.name === name));
   const [baseline] = comparison.runs;
   return (

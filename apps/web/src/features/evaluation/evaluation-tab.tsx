@@ -6,9 +6,10 @@ import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Button } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { formatCount } from "../../format/numbers.ts";
+import { unlessFrozen } from "../run/unless-frozen.ts";
 import { BaselineComparison } from "./baseline-comparison.tsx";
 import { ScoresTable } from "./scores-table.tsx";
 
@@ -20,7 +21,7 @@ export function EvaluationTab({ run, frozen }: { run: RunDetail; frozen: boolean
     trpc.runs.evaluation.queryOptions(
       { runId: run.runId, baseline },
       {
-        enabled: !frozen,
+        enabled: unlessFrozen(frozen),
         refetchInterval: run.endedAt === null ? 10_000 : false,
         // The scores don't change with the baseline.
         placeholderData: (known) => known,
@@ -30,7 +31,7 @@ export function EvaluationTab({ run, frozen }: { run: RunDetail; frozen: boolean
   if (report.error && !report.data)
     return (
       <div className="p-4">
-        <ErrorBanner error={report.error} doing="load the evaluations" onRetry={() => void report.refetch()} />
+        <QueryError query={report} doing="load the evaluations" />
         {baseline !== null && (
           <Button className="mt-3" onClick={() => void setBaseline(null)}>
             Leave out the baseline
@@ -59,9 +60,7 @@ export function EvaluationTab({ run, frozen }: { run: RunDetail; frozen: boolean
     );
   return (
     <div className="flex max-w-[1080px] flex-col gap-6 p-4">
-      {report.error && (
-        <ErrorBanner error={report.error} doing="refresh the evaluations" onRetry={() => void report.refetch()} />
-      )}
+      <QueryError query={report} doing="refresh the evaluations" />
       <ScoresTable report={report.data} manySets={run.config.taskSets.length > 1} />
       <BaselineComparison
         run={run}

@@ -2,10 +2,13 @@
 import type { ConfigIssue } from "@rolldeck/contracts/api/runs";
 import { type JSX, useId } from "react";
 import type { z } from "zod";
+import { CodeText } from "../../design/code-text.tsx";
 import { join } from "../../design/join.ts";
-import { type Field, fieldLabel } from "./config-fields.ts";
+import { MarkedText } from "../../design/marked-text.tsx";
+import { type Field, fieldLabel, helpText } from "./config-fields.ts";
 import { type Path, pathText, valueAt } from "./config-text.ts";
 import { FieldInput } from "./field-input.tsx";
+import { IssueText } from "./issue-text.tsx";
 
 export type Issue = z.infer<typeof ConfigIssue>;
 export interface FormState {
@@ -19,6 +22,8 @@ export interface FormState {
   readonly limits: ReadonlyMap<string, string>;
   /** What the server knows about a field, by path. */
   readonly notes: ReadonlyMap<string, string>;
+  /** What a field has that is left alone, in words: `default`. */
+  readonly unset: string;
   readonly locked: boolean;
 }
 
@@ -29,8 +34,6 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
   const name = pathText(path);
   const generic = name.replace(/\[\d+\]/g, "[]");
   const issues = form.issues.get(name) ?? [];
-  const warnings = form.warnings.get(name) ?? [];
-  const reason = form.limits.get(name);
   const value = valueAt(form.value, path);
   if (field.kind === "optional-group") return <OptionalGroup field={field} form={form} base={base} />;
   return (
@@ -40,7 +43,7 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
         {value !== undefined && field.default !== undefined && (
           <button
             type="button"
-            title="Back to the default"
+            title={`Back to the ${form.unset === "default" ? "default" : `value ${form.unset}`}`}
             onClick={() => form.set(path, undefined)}
             className="text-xs font-normal text-g7 hover:text-g9 hover:underline"
           >
@@ -57,33 +60,52 @@ export function ConfigField({ field, form, base = [] }: { field: Field; form: Fo
         disabled={form.locked}
         describedBy={`${id}-help`}
         options={form.options.get(generic) ?? null}
+        unset={form.unset}
       />
-      <div id={`${id}-help`} className="mt-0.5 text-xs text-g7">
-        {issues.map((issue) => (
-          <p key={issue.message} data-testid="field-error" className="text-failed">
-            ▲ {issue.message}
-            {issue.fix && `. ${issue.fix}`}
-          </p>
-        ))}
-        {warnings.map((warning) => (
-          <p key={warning.message} className="text-paused">
-            ‖ {warning.message}
-            {warning.fix && `. ${warning.fix}`}
-          </p>
-        ))}
-        {form.notes.has(name) && <p>{form.notes.get(name)}</p>}
-        {reason && issues.length === 0 && <p>Limit of this backend: {reason}</p>}
-        <p>
-          {field.help}
-          {field.limits && (
-            <span className="num">
-              {" "}
-              {field.help ? "· " : ""}
-              {field.limits}
-            </span>
-          )}
+      <FieldWords id={`${id}-help`} field={field} form={form} name={name} />
+    </div>
+  );
+}
+
+/** What is wrong with a field, what the server says of it, and its help. */
+function FieldWords({
+  id,
+  field,
+  form,
+  name,
+}: {
+  id: string;
+  field: Field;
+  form: FormState;
+  name: string;
+}): JSX.Element {
+  const issues = form.issues.get(name) ?? [];
+  const reason = form.limits.get(name);
+  return (
+    <div id={id} className="mt-0.5 text-xs text-g7">
+      {issues.map((issue) => (
+        <p key={issue.message} data-testid="field-error" className="text-failed">
+          ▲ <IssueText issue={issue} />
         </p>
-      </div>
+      ))}
+      {form.warnings.get(name)?.map((warning) => (
+        <p key={warning.message} className="text-paused">
+          <MarkedText shape="bars">
+            <IssueText issue={warning} />
+          </MarkedText>
+        </p>
+      ))}
+      {form.notes.has(name) && <p>{form.notes.get(name)}</p>}
+      {reason && issues.length === 0 && <p>Limit of this backend: {reason}</p>}
+      <p>
+        <CodeText text={helpText(field)} />
+        {field.limits && (
+          <>
+            {field.help ? " · " : ""}
+            <span className="figures whitespace-nowrap">{field.limits}</span>
+          </>
+        )}
+      </p>
     </div>
   );
 }
@@ -94,7 +116,7 @@ function OptionalGroup({ field, form, base }: { field: Field; form: FormState; b
   const name = pathText(path);
   const value = valueAt(form.value, path);
   const on = value !== null && value !== undefined;
-  const issues = form.issues.get(name) ?? [];
+  const id = useId();
   return (
     <fieldset data-field={name} className="col-span-full rounded-md border border-g3 p-3 pt-2">
       <legend className="px-1">
@@ -103,18 +125,14 @@ function OptionalGroup({ field, form, base }: { field: Field; form: FormState; b
             type="checkbox"
             checked={on}
             disabled={form.locked}
+            aria-describedby={`${id}-help`}
             onChange={(event) => form.set(path, event.target.checked ? {} : undefined)}
             className="size-4 accent-accent"
           />
           {field.label}
         </label>
       </legend>
-      <p className="text-xs text-g7">{field.help}</p>
-      {issues.map((issue) => (
-        <p key={issue.message} data-testid="field-error" className="text-xs text-failed">
-          ▲ {issue.message}
-        </p>
-      ))}
+      <FieldWords id={`${id}-help`} field={field} form={form} name={name} />
       {on && (
         <div className="mt-2 grid grid-cols-1 md:grid-cols-2 gap-x-4 gap-y-3 xl:grid-cols-3">
           {field.fields.map((inner) => (

@@ -69,10 +69,12 @@ const special: Record<string, string> = {
   demosPerStep: "Demonstrations per step",
   mcp: "MCP servers",
   passAt: "Pass at k",
+  lora: "LoRA",
   onLength: "When a turn is cut",
   cpus: "CPUs",
   memoryMb: "Memory, MiB",
   pids: "Processes",
+  restartTail: "Restart tail, × expected",
   diskMb: "Disk, MiB",
 };
 /** `maxContextTokens` → "Max context tokens"; milliseconds say so. */
@@ -126,18 +128,19 @@ const mayBeNull = (schema: Schema): boolean =>
 /** Has a part of the form to itself. */
 const ownEditor = "taskSets";
 
-function fieldsOf(schema: Schema, path: Path): Field[] {
+/** @param outer what the group says of all its fields, where they say nothing themselves */
+function fieldsOf(schema: Schema, path: Path, outer = ""): Field[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, property]): Field[] => {
     const own = [...path, key];
     const inner = property.anyOf?.find((each) => each.type !== "null") ?? property;
     const nullable = mayBeNull(property);
-    if (inner.properties && !nullable) return fieldsOf(inner, own);
+    if (inner.properties && !nullable) return fieldsOf(inner, own, property.description ?? "");
     if (key === ownEditor) return [];
     return [
       {
         path: own,
         label: labelOf(key),
-        help: property.description ?? "",
+        help: property.description ?? outer,
         kind: kindOf(inner),
         nullable,
         default: property.default,
@@ -167,7 +170,7 @@ export const sections: readonly Section[] = [
     id: "task",
     title: "Task",
     groups: [
-      { title: "Run", fields: under("name", "project", "tags", "kind", "seed", "stepSource") },
+      { title: "Run", fields: under("name", "project", "tags", "kind", "seed", "stepSource", "preflight") },
       { title: "Agent", fields: under("agent.").filter((field) => field.path[1] !== "sampling") },
       { title: "Sampling", fields: under("agent.sampling") },
       { title: "Held-out evaluation", fields: under("evaluation.") },
@@ -181,7 +184,15 @@ export const sections: readonly Section[] = [
       { title: "Backend", fields: under("backend.") },
     ],
   },
-  { id: "algorithm", title: "Algorithm", groups: [{ title: "", fields: under("algorithm.") }] },
+  {
+    id: "algorithm",
+    title: "Algorithm",
+    groups: [
+      { title: "", fields: under("algorithm.").filter((field) => field.path.length === 2) },
+      { title: "KL penalty", fields: under("algorithm.kl.") },
+      { title: "Off-policy corrections", fields: under("algorithm.offPolicy.") },
+    ],
+  },
   {
     id: "resources",
     title: "Resources",
@@ -199,8 +210,25 @@ export const fieldLabel = (field: Field): string => {
   const parent = field.path.at(-2);
   if (parent === "bounds") return `${field.label} at once`;
   if (parent === "stageTimeoutMs") return `${field.label} deadline, ms`;
+  if (parent === "overSample") return `Extra ${field.label.toLowerCase()}`;
+  if (parent === "zeroVariance") return field.path.at(-1) === "mode" ? "Zero-variance groups" : `${field.label} groups`;
+  if (parent === "backend" && field.path.at(-1) === "name") return "Backend";
+  if (parent === "backend" && field.path.at(-1) === "dialect") return "Server's dialect";
+  if (parent === "dispatcher" && field.path.at(-1) === "name") return "Policy";
   return field.label;
 };
 
+/** In a form nobody types null: a field that is left empty, or a group that is off, stands for it. */
+export const helpText = ({ default: value, help, kind }: Field): string =>
+  value === null ? help.replace(/(^|[;,:] )null = /, kind === "optional-group" ? "$1off = " : "$1empty = ") : help;
+
 /** What null stands for, as the help says it: `null = the task's own limit` → "the task's own limit"; else "none". */
 export const nullMeaning = (help: string): string => /(?:^|[;,:] )null = ([^;]+)$/.exec(help)?.[1]?.trim() ?? "none";
+
+/** By the path of a config, `taskSets[0].size` too. */
+export function nullMeaningOf(path: string): string {
+  const generic = path.replace(/^taskSets\[\d+\]\./, "");
+  const fields = generic === path ? all : taskSetFields;
+  const known = [...fields, ...fields.flatMap((field) => field.fields)];
+  return nullMeaning(known.find((field) => field.path.join(".") === generic)?.help ?? "");
+}

@@ -1,8 +1,10 @@
 import { presets } from "@rolldeck/contracts/presets";
+import { Prices } from "@rolldeck/contracts/prices";
 import { RunConfig } from "@rolldeck/contracts/run-config";
 import { describe, expect, test } from "vitest";
-import { nullMeaning, sections, taskSetFields } from "./config-fields.ts";
+import { fieldLabel, helpText, nullMeaning, sections, taskSetFields } from "./config-fields.ts";
 import { configDifferences, configToText, parseConfigText, pathText, setInText, valueAt } from "./config-text.ts";
+import { fieldNotes } from "./field-options.ts";
 import { onFrom } from "./on-from.ts";
 
 describe("config ↔ YAML", () => {
@@ -129,5 +131,62 @@ describe("the form's fields", () => {
     expect(kind("evaluation.passAt")).toEqual(["number-list", false]);
     expect(fields.find((field) => pathText(field.path) === "agent.hints")?.choices).toContain("steps-left");
     expect(taskSetFields.find((field) => field.path[0] === "options")?.kind).toBe("structure");
+  });
+});
+
+describe("words of the form", () => {
+  const fields = sections
+    .flatMap(({ groups }) => groups.flatMap((group) => group.fields))
+    .flatMap((field) => [field, ...field.fields]);
+  const named = (path: string) => {
+    const found = fields.find((field) => field.path.join(".") === path);
+    if (!found) throw new Error(`no field ${path}`);
+    return found;
+  };
+
+  test.each([
+    ["dispatcher.overSample.groups", "Extra groups"],
+    ["dispatcher.overSample.rollouts", "Extra rollouts"],
+    ["dispatcher.zeroVariance.mode", "Zero-variance groups"],
+    ["dispatcher.stageTimeoutMs.run", "Run deadline, ms"],
+    ["dispatcher.name", "Policy"],
+    ["backend.name", "Backend"],
+    ["backend.dialect", "Server's dialect"],
+    ["backend.lora", "LoRA"],
+  ])("%s is called %s", (path, label) => {
+    expect(fieldLabel(named(path))).toBe(label);
+  });
+
+  test("no two fields of a group are called the same, and each says what it is for", () => {
+    for (const group of sections.flatMap(({ groups }) => groups)) {
+      const labels = group.fields.map(fieldLabel);
+      expect([group.title, labels.filter((label, at) => labels.indexOf(label) !== at)]).toEqual([group.title, []]);
+    }
+    const silent = fields.filter(({ help, path }) => help === "" && path[0] === "dispatcher");
+    expect(silent.map(({ path }) => path.join("."))).toEqual([]);
+  });
+
+  test("nobody types null in a form: what an empty field stands for is said, null only where it is not the default", () => {
+    expect(helpText(named("sandbox.cpus"))).toBe("Cores of one sandbox; empty = the task's own");
+    expect(helpText(named("algorithm.dualClip"))).toContain("null = off");
+    expect(helpText(named("backend.lora"))).toMatch(/off = all weights$/);
+    const unsaid = [...fields, ...taskSetFields].filter(
+      (field) => field.default === null && /\bnull\b/.test(helpText(field)),
+    );
+    expect(unsaid.map(({ path }) => path.join("."))).toEqual([]);
+    const unnamed = [...fields, ...taskSetFields].filter(
+      ({ default: value, kind, help }) =>
+        value === null && kind !== "optional-group" && nullMeaning(help) === "none" && !help.endsWith("null = none"),
+    );
+    expect(unnamed.map(({ path }) => path.join("."))).toEqual([]);
+  });
+
+  test("a cost limit says its currency and what is counted", () => {
+    const note = (prices: Prices | null) => fieldNotes({ mcpServers: [], prices }).get("budget.cost");
+    expect(note(null)).toBe("The operator names no prices: nothing can be counted.");
+    expect(note(Prices.parse({}))).toBe("In USD; the operator has priced nothing yet.");
+    expect(note(Prices.parse({ currency: "EUR", gpuHour: 2.5, sandboxHour: 0 }))).toBe(
+      "In EUR: an hour of GPU 2.50, an hour of sandbox 0. What has no price is not counted.",
+    );
   });
 });

@@ -24,7 +24,7 @@ export function FieldInput(props: InputProps): JSX.Element {
         value={current}
         onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
       >
-        <option value="">{field.default === undefined ? "Choose" : `${defaultText(field)} (default)`}</option>
+        <option value="">{field.default === undefined ? "Choose" : `${defaultText(field)} (${props.unset})`}</option>
         {[...new Set([...choices, ...(current ? [current] : [])])].map((choice) => (
           <option key={choice} value={choice}>
             {choice}
@@ -92,7 +92,7 @@ function TextInput({ id, field, value, onChange, invalid, disabled, describedBy 
 }
 
 /** Yes, no, or left to somebody else. */
-function ThreeWayInput({ id, field, value, onChange, invalid, disabled, describedBy }: InputProps): JSX.Element {
+function ThreeWayInput({ id, field, value, onChange, invalid, disabled, describedBy, unset }: InputProps): JSX.Element {
   const answers = new Map<string, boolean | undefined>([
     ["", undefined],
     ["yes", true],
@@ -108,7 +108,9 @@ function ThreeWayInput({ id, field, value, onChange, invalid, disabled, describe
       value={typeof value === "boolean" ? (value ? "yes" : "no") : ""}
       onChange={(event) => onChange(answers.get(event.target.value))}
     >
-      <option value="">{nullMeaning(field.help)} (default)</option>
+      <option value="">
+        {nullMeaning(field.help)} ({unset})
+      </option>
       <option value="yes">yes</option>
       <option value="no">no</option>
     </select>

@@ -1,6 +1,7 @@
 "use client";
 import type { Catalogue } from "@rolldeck/contracts/api/system";
 import type { JSX } from "react";
+import { MarkedText } from "../../design/marked-text.tsx";
 import { ConfigField, type FormState } from "./config-field.tsx";
 import { sections } from "./config-fields.ts";
 import { pathText } from "./config-text.ts";
@@ -18,7 +19,9 @@ export function FormSections({
     <div className="flex flex-col gap-8">
       {form.locked && (
         <p className="rounded-md bg-paused-soft px-3 py-2 text-paused">
-          ‖ The YAML can't be read, so the form rests. Mend the text in the YAML tab first.
+          <MarkedText shape="bars">
+            The YAML can't be read, so the form rests. Mend the text in the YAML tab first.
+          </MarkedText>
         </p>
       )}
       {sections.map((section) => (

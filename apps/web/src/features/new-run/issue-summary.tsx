@@ -1,6 +1,7 @@
 "use client";
 import type { JSX, Ref } from "react";
 import type { Issue } from "./config-field.tsx";
+import { IssueText } from "./issue-text.tsx";
 
 /** All errors in one place; each leads to its field. Takes the focus when a launch is refused. */
 export function IssueSummary({
@@ -56,8 +57,7 @@ export function IssueSummary({
                   {issue.path || "(config)"}
                 </button>
                 <span className="min-w-0 [overflow-wrap:anywhere]">
-                  {issue.message}
-                  {issue.fix && <span className="text-g8">. {issue.fix}</span>}
+                  <IssueText issue={issue} />
                 </span>
               </li>
             ))}

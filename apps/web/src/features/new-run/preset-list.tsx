@@ -1,6 +1,7 @@
 "use client";
 import { type PresetName, presets } from "@rolldeck/contracts/presets";
 import type { JSX } from "react";
+import { CodeText } from "../../design/code-text.tsx";
 import { join } from "../../design/join.ts";
 import { isPreset } from "./use-draft.ts";
 
@@ -32,7 +33,9 @@ export function PresetList({
                 )}
               >
                 <span className="w-56 shrink-0 font-medium">{preset.title}</span>
-                <span className="text-g8">{preset.summary}</span>
+                <span className="text-g8">
+                  <CodeText text={preset.summary} />
+                </span>
               </button>
             </li>
           );

@@ -5,6 +5,7 @@ import { CodeBlock } from "../../design/copy-text.tsx";
 import { Facts } from "../../design/facts.tsx";
 import { formatCount, formatExact } from "../../format/numbers.ts";
 import { useOrigin } from "../shell/use-origin.ts";
+import { nullMeaningOf } from "./config-fields.ts";
 import { type ConfigDifference, configDifferences } from "./config-text.ts";
 
 /** What the run will cost, how it differs from where it came from, and the same launch from a terminal. */
@@ -91,6 +92,10 @@ export function RunRail({
   );
 }
 
+/** A setting that is off, by what that means; else as it is written. */
+const inWords = (path: string, value: string | null): string =>
+  value === "null" ? nullMeaningOf(path) : (value ?? "n/a");
+
 function Differences({ differences }: { differences: readonly ConfigDifference[] }): JSX.Element {
   return (
     <ul className="flex flex-col gap-1 text-sm">
@@ -100,10 +105,10 @@ function Differences({ differences }: { differences: readonly ConfigDifference[]
             {difference.path}
           </span>
           <span className="mono flex gap-1.5 text-xs [overflow-wrap:anywhere]">
-            <span className="text-g7 line-through">{difference.before ?? "n/a"}</span>
+            <span className="text-g7 line-through">{inWords(difference.path, difference.before)}</span>
             <span aria-hidden="true">→</span>
             <span className="sr-only">becomes</span>
-            <span className="font-medium">{difference.after ?? "n/a"}</span>
+            <span className="font-medium">{inWords(difference.path, difference.after)}</span>
           </span>
         </li>
       ))}

@@ -45,7 +45,8 @@ export function TaskSetsField({
             {sets.length > 1 && (
               <Button
                 look="quiet"
-                className="mt-1 h-6 px-1 text-sm"
+                small
+                className="mt-1"
                 disabled={form.locked}
                 onClick={() =>
                   form.set(

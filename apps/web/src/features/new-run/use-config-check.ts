@@ -6,6 +6,17 @@ import { useTRPCClient } from "../../api/query-provider.tsx";
 
 const settleMs = 300;
 
+/** A text once it has stood still: what is asked for it is not asked at every key. */
+export function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    if (settled === text) return;
+    const timer = setTimeout(() => setSettled(text), settleMs);
+    return () => clearTimeout(timer);
+  }, [text, settled]);
+  return settled;
+}
+
 /** The server's word on the config, asked once typing pauses; the last word stays while a new one is on its way. */
 export function useConfigCheck(value: unknown): {
   readonly check: ConfigCheck | undefined;
@@ -14,12 +25,7 @@ export function useConfigCheck(value: unknown): {
 } {
   const client = useTRPCClient();
   const text = JSON.stringify(value);
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    if (settled === text) return;
-    const timer = setTimeout(() => setSettled(text), settleMs);
-    return () => clearTimeout(timer);
-  }, [text, settled]);
+  const settled = useSettled(text);
   const query = useQuery({
     queryKey: ["config-check", settled],
     queryFn: ({ signal }) => client.runs.check.mutate({ config: JSON.parse(settled) }, { signal }),

@@ -1,5 +1,6 @@
 "use client";
 /** The form over the text: values, what the server says of each, names it offers, and the backend's limits. */
+import type { Catalogue } from "@rolldeck/contracts/api/system";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
@@ -13,6 +14,21 @@ const byPath = (issues: readonly Issue[]): Map<string, Issue[]> => {
   return map;
 };
 
+/** What the server says of a config, and the limits of its backend, by path. Pure. */
+export function formOver(said: {
+  readonly issues: readonly Issue[];
+  readonly warnings: readonly Issue[];
+  readonly catalogue: Pick<Catalogue, "backends"> | undefined;
+  readonly backendName: unknown;
+}): Pick<FormState, "issues" | "warnings" | "limits"> {
+  const backend = said.catalogue?.backends.find(({ name }) => name === said.backendName);
+  return {
+    issues: byPath(said.issues),
+    warnings: byPath(said.warnings),
+    limits: new Map(backend?.unsupported.map(({ path, reason }) => [path, reason]) ?? []),
+  };
+}
+
 export function useConfigForm(
   text: string,
   parsed: ParsedText,
@@ -24,19 +40,14 @@ export function useConfigForm(
   const backendName = valueAt(parsed.value, ["backend", "name"]) ?? "gpu-worker";
   const options = useMemo(() => fieldOptions(catalogue, backendName), [catalogue, backendName]);
   const notes = useMemo(() => fieldNotes(catalogue), [catalogue]);
-  const limits = useMemo(() => {
-    const backend = catalogue?.backends.find((each) => each.name === backendName);
-    return new Map(backend?.unsupported.map((each) => [each.path, each.reason]) ?? []);
-  }, [catalogue, backendName]);
   const form: FormState = {
     value: parsed.value,
     set: (path, value) => setText(setInText(text, path, value)),
-    issues: byPath(said.issues),
-    warnings: byPath(said.warnings),
+    ...formOver({ ...said, catalogue, backendName }),
     locked: parsed.error !== null,
     options,
-    limits,
     notes,
+    unset: "default",
   };
   return { form, catalogue };
 }

@@ -1,25 +1,18 @@
 "use client";
-/** Launches a text once: the same text keeps its key, so a second press or a retry after a lost answer starts nothing twice. */
+/** Launches a text once. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "next/navigation";
-import { useRef } from "react";
 import { idempotencyKey, useTRPCClient } from "../../api/query-provider.tsx";
 import { runListKey } from "../runs/use-run-list.ts";
-
-/** 128 random bits as text; unlike randomUUID it also exists on plain http. */
-const newKey = (): string =>
-  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+import { useOnceKey } from "./use-once-key.ts";
 
 export function useLaunch(text: string, config: unknown, on: { launched(): void; refused(): void }) {
   const client = useTRPCClient();
   const queries = useQueryClient();
   const router = useRouter();
-  const key = useRef<{ readonly text: string; readonly value: string } | null>(null);
+  const keyOf = useOnceKey();
   return useMutation({
-    mutationFn: () => {
-      if (key.current?.text !== text) key.current = { text, value: newKey() };
-      return client.runs.launch.mutate({ config }, { context: { [idempotencyKey]: key.current.value } });
-    },
+    mutationFn: () => client.runs.launch.mutate({ config }, { context: { [idempotencyKey]: keyOf(text) } }),
     onSuccess: ({ runId }) => {
       on.launched();
       void queries.invalidateQueries({ queryKey: [runListKey] });

@@ -53,7 +53,7 @@ export function FindBar({
           }}
           className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-g7"
         />
-        <span className="num text-sm text-g7" role="status">
+        <span className="figures text-sm text-g7" role="status">
           {text.trim() !== "" && (total === 0 ? "not found" : `${at < 0 ? "" : `${at + 1} of `}${formatCount(total)}`)}
         </span>
         <IconButton label="Close" onClick={onClose}>

@@ -38,6 +38,8 @@ export function RolloutHeader({
   const ending = rollout.ending ? endingRule(rollout.ending) : null;
   const versions = rollout.policyVersions;
   const parts = Object.entries(rollout.rewardParts);
+  const sum = parts.flatMap(([name, part]) => (typeof part === "number" ? [`${name} ${formatNumber(part)}`] : []));
+  const words = parts.flatMap(([name, part]) => (typeof part === "string" ? [`${name}: ${part}`] : []));
   return (
     <header className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-g3 px-4 py-2.5">
       <h1 className="flex min-w-0 items-center gap-2 text-lg font-semibold">
@@ -52,11 +54,8 @@ export function RolloutHeader({
       <span className="inline-flex items-baseline gap-1.5" title="Reward of the rollout">
         <span className="text-sm text-g7">reward</span>
         <span className="num text-lg font-semibold">{formatNumber(rollout.reward)}</span>
-        {parts.length > 0 && (
-          <span className="num text-sm text-g7">
-            = {parts.map(([name, value]) => `${name} ${formatNumber(value)}`).join(" + ")}
-          </span>
-        )}
+        {sum.length > 0 && <span className="num text-sm text-g7">= {sum.join(" + ")}</span>}
+        {words.length > 0 && <span className="text-sm text-g7">{words.join(" · ")}</span>}
       </span>
       {ending ? (
         <Chip tone={ending.kind === "failed" ? "failed" : ending.kind === "cut" ? "paused" : "neutral"}>
@@ -101,9 +100,10 @@ export function RolloutHeader({
           </select>
         </label>
       )}
-      <span className="flex-1" />
-      {rollout.outcome === null && <PartButtons part="rollout" id={rollout.rolloutId} small />}
-      <Siblings rollout={rollout} />
+      <div className="ml-auto flex flex-wrap items-center gap-x-4 gap-y-2">
+        {rollout.outcome === null && <PartButtons part="rollout" id={rollout.rolloutId} small />}
+        <Siblings rollout={rollout} />
+      </div>
       {rollout.reason && rollout.outcome !== "completed" && (
         <p className="w-full text-sm text-failed [overflow-wrap:anywhere]">{rollout.reason}</p>
       )}
@@ -118,12 +118,14 @@ function Siblings({ rollout }: { rollout: RolloutDetail }): JSX.Element {
   const passed = passedOf(rollout.siblings);
   return (
     <nav aria-label="Rollouts of the same group" className="flex items-center gap-2">
-      {passed && (
-        <span className="num text-sm text-g7" title={passedWords(passed)}>
-          {formatCount(passed.passed)} of {formatCount(passed.graded)} passed
-        </span>
-      )}
-      <span className="num text-sm text-g7">group mean {formatNumber(mean)}</span>
+      <span className="figures text-sm text-g7">
+        {passed && (
+          <span title={passedWords(passed)}>
+            {formatCount(passed.passed)} of {formatCount(passed.graded)} passed ·{" "}
+          </span>
+        )}
+        group mean {formatNumber(mean)}
+      </span>
       <span className="flex max-w-[420px] flex-wrap gap-0.5">
         {rollout.siblings.slice(0, 32).map((sibling) => {
           const here = sibling.rolloutId === rollout.rolloutId;

@@ -5,6 +5,7 @@ import { problemOf } from "../../api/problem.ts";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
+import { shortenId } from "../../format/numbers.ts";
 import { useKeys } from "../shell/keys.ts";
 import { useCrumbs } from "../shell/page-header.ts";
 import { useOrigin } from "../shell/use-origin.ts";
@@ -67,7 +68,7 @@ export function RolloutPage({ runId, rolloutId }: { runId: string; rolloutId: st
       <Panes state={state} rollout={rollout}>
         <DialectBanner turns={state.turns} onTurn={goTurn} />
         <div className="flex min-h-0 flex-1">
-          <aside className="max-md:hidden flex w-[232px] shrink-0 flex-col border-r border-g3 max-[1100px]:w-[180px]">
+          <aside className="max-md:hidden flex w-[288px] shrink-0 flex-col border-r border-g3 max-[1300px]:w-[232px] max-[1100px]:w-[180px]">
             <Outline turns={state.turns} current={state.current} onSelect={goTurn} />
           </aside>
           <section className="flex min-w-0 flex-1 flex-col" aria-label="Turns and tokens">
@@ -140,12 +141,12 @@ function useRolloutCrumbs(runId: string, rolloutId: string, { rollout }: Rollout
   const evaluate = rollout?.purpose === "evaluate" ? "&purpose=evaluate" : "";
   useCrumbs([
     { label: "Runs", href: "/runs" },
-    { label: rollout?.runName ?? runId, href: `/runs/${runId}` },
+    { label: rollout?.runName ?? shortenId(runId), href: `/runs/${runId}` },
     {
-      label: rollout ? `step ${rollout.step}` : "rollout",
+      label: rollout ? `${rollout.purpose === "evaluate" ? "version" : "step"} ${rollout.step}` : "rollout",
       href: rollout ? `/runs/${runId}?tab=rollouts&step=${rollout.step}${evaluate}` : "",
     },
-    { label: rollout ? `${rollout.instanceId} · ${rollout.sample + 1}` : rolloutId },
+    { label: rollout ? `${rollout.instanceId} · ${rollout.sample + 1}` : shortenId(rolloutId) },
   ]);
 }
 

@@ -58,7 +58,7 @@ export function RolloutToolbar({
           <Kbd>k</Kbd> turn <Kbd>t</Kbd> tokens <Kbd>⌘F</Kbd> find
         </span>
       )}
-      <span className="num text-sm whitespace-nowrap text-g7">
+      <span className="figures text-sm whitespace-nowrap text-g7">
         {formatCount(turns.length)} {turns.length === 1 ? "turn" : "turns"} · {formatCount(rollout?.tokens.total)}{" "}
         tokens
       </span>

@@ -8,6 +8,7 @@ import { Fragment, type JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
 import { join } from "../../design/join.ts";
+import { MarkedText } from "../../design/marked-text.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { TextPreview } from "../../design/text-preview.tsx";
 import { formatNumber } from "../../format/numbers.ts";
@@ -79,7 +80,7 @@ export function SiblingColumns({
                   className="col-span-full bg-paused-soft px-4 py-1 text-sm font-medium text-paused"
                   data-testid="divergence"
                 >
-                  ‖ Here they part
+                  <MarkedText shape="bars">Here they part</MarkedText>
                 </p>
               )}
               {turns.map((each, index) => (

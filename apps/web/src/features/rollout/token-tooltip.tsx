@@ -1,26 +1,10 @@
 "use client";
+import { maskWords } from "@rolldeck/contracts/mask-words";
 import type { JSX } from "react";
 import { Facts } from "../../design/facts.tsx";
 import { formatNumber } from "../../format/numbers.ts";
 import { ratio, visibleText } from "./token-colour.ts";
 import type { Token } from "./token-store.ts";
-
-const maskWords: Record<NonNullable<Token["maskReason"]>, string> = {
-  template: "template: not sampled by the policy",
-  observation: "observation: a tool's words",
-  hint: "hint: our words",
-  "ending-cut": "the rollout was cut",
-  "ending-failed": "the rollout failed",
-  "no-reward": "no reward to learn from",
-  "no-logprob": "no log-prob from the sampler",
-  "parse-retry": "its call could not be read",
-  stale: "too old a policy version",
-  "zero-variance": "all rewards of the group are equal",
-  "over-length": "beyond the length that fits",
-  "other-row": "trained in another row",
-  "turn-cut": "the turn was cut by its token limit",
-  "incomplete-sample": "the server's counts and ids disagree",
-};
 
 export const maskText = (token: Token): string =>
   token.maskReason ? maskWords[token.maskReason] : token.origin === "sampled" ? "trained" : "not sampled";

@@ -88,7 +88,7 @@ function Phase({
               max={1}
               className="h-1.5 w-full overflow-hidden rounded-full [&::-webkit-progress-bar]:bg-g3 [&::-webkit-progress-value]:bg-running"
             />
-            <p className="num flex justify-between text-sm text-g7">
+            <p className="figures flex justify-between text-sm text-g7">
               <span>
                 {boot.done !== null &&
                   `${amount(boot.done, boot.unit)}${boot.total === null ? "" : ` of ${amount(boot.total, boot.unit)}`}${

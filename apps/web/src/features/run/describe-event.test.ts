@@ -77,3 +77,25 @@ test("what people and the planner change of dispatch is said in words", () => {
     "ci holds group …ijkmnp",
   ]);
 });
+
+test("checkpoints are removed, lost, pinned, served and gone back to, and by whom", () => {
+  const restored = { type: "run-restored", version: 90, by: "the owner" } as const;
+  const lines = [
+    describeEvent({ type: "checkpoint-removed", version: 10, name: "v10", bytes: null }),
+    describeEvent({ type: "checkpoint-lost", version: 15, name: "v15", reason: "a file is damaged" }),
+    describeEvent({ type: "checkpoint-pinned", version: 20, pinned: true, by: "ci" }),
+    describeEvent({ type: "checkpoint-served", version: 20, served: true, by: "ci" }),
+    describeEvent({ type: "checkpoint-served", version: 20, served: false, by: "the owner" }),
+    describeEvent({ ...restored, supersededRunId: "01kv8r7q0000abcdefghijkmnp", lastStep: 140 }),
+    describeEvent({ ...restored, supersededRunId: null, lastStep: null }),
+  ];
+  expect(lines.map(({ text }) => text)).toEqual([
+    "checkpoint v10 of version 10 removed",
+    "checkpoint v15 of version 15 can't be loaded any more: a file is damaged",
+    "ci pins the checkpoint of version 20",
+    "ci serves the checkpoint of version 20",
+    "the owner no longer serves the checkpoint of version 20",
+    "the owner set the run back to version 90; its steps 91 to 140 are run …ijkmnp now",
+    "the owner set the run back to version 90",
+  ]);
+});

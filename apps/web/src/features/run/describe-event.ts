@@ -125,6 +125,25 @@ export function describeEvent(body: EventBody): EventLine {
       return info(
         `checkpoint ${body.name} of version ${body.version} saved${body.bytes === null ? "" : `, ${formatBytes(body.bytes)}`}`,
       );
+    case "checkpoint-removed":
+      return info(
+        `checkpoint ${body.name} of version ${body.version} removed${body.bytes === null ? "" : `, ${formatBytes(body.bytes)} freed`}`,
+      );
+    case "checkpoint-lost":
+      return {
+        text: reasoned(`checkpoint ${body.name} of version ${body.version} can't be loaded any more`, body.reason),
+        level: "warning",
+      };
+    case "checkpoint-pinned":
+      return info(`${body.by} ${body.pinned ? "pins" : "no longer pins"} the checkpoint of version ${body.version}`);
+    case "checkpoint-served":
+      return info(
+        `${body.by} ${body.served ? "serves" : "no longer serves"} the checkpoint of version ${body.version}`,
+      );
+    case "run-restored":
+      return info(
+        `${body.by} set the run back to version ${body.version}${body.supersededRunId === null ? "" : `; its steps ${body.version + 1} to ${body.lastStep} are run ${lastOf(body.supersededRunId)} now`}`,
+      );
     case "model-adopted":
       if (body.fresh) return info(`model created${body.checkpoint ? ` from ${body.checkpoint}` : ""}`);
       return {
@@ -135,6 +154,11 @@ export function describeEvent(body: EventBody): EventLine {
       return info(`metrics of step ${body.step} written (${body.names})`);
     case "batch-requested":
       return info(`outside trainer asks for a batch for step ${body.step}: ${plural(body.groups, "group")}`);
+    case "trainer-job":
+      return {
+        text: reasoned(`launched trainer ${body.trainer}, attempt ${body.attempt}: ${body.state}`, body.message),
+        level: body.state === "failed" || body.state === "lost" ? "warning" : "info",
+      };
     case "note":
       return { text: body.message, level: body.level };
   }

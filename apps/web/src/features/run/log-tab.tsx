@@ -74,7 +74,7 @@ export function LogTab({ run, feed }: { run: RunDetail; feed: RunFeed }): JSX.El
           value={state.turns ? "on" : "off"}
           onChange={(value) => void setState({ turns: value === "on" })}
         />
-        <span className="num text-sm text-g7">
+        <span className="figures text-sm text-g7">
           {formatCount(shown.length)} of {formatCount(tail.events.length)} loaded, newest seq{" "}
           {formatCount(tail.events.at(-1)?.seq ?? run.head)}
         </span>

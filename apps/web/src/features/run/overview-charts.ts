@@ -1,4 +1,4 @@
-/** The curated overview: at most twelve charts, the most important first; of several task sets, three more. */
+/** The curated overview: twelve charts, the most important first; of several task sets, three more; and what the machine did, if known. */
 import {
   type AnyMetricName,
   type MetricName,
@@ -16,6 +16,8 @@ export interface OverviewChart {
   readonly big?: boolean;
   /** The lines are sets of equal standing, not one number and what goes with it. */
   readonly equals?: boolean;
+  /** Not there without points: most model servers do not tell it. */
+  readonly ifKnown?: boolean;
 }
 const one = (metric: MetricName): OverviewChart => ({
   title: metrics[metric].title,
@@ -62,6 +64,28 @@ const wholeRun: readonly OverviewChart[] = [
   one("rollouts/sampled-tokens"),
   one("policy/clip-fraction"),
 ];
+const machine: readonly OverviewChart[] = [
+  {
+    title: "Model server tokens/s",
+    equals: true,
+    ifKnown: true,
+    lines: [
+      { metric: "engine/prefill-tokens-per-second", label: "prefill" },
+      { metric: "engine/decode-tokens-per-second", label: "decode" },
+      { metric: "engine/forward-tokens-per-second", label: "forward" },
+      { metric: "engine/update-tokens-per-second", label: "update" },
+    ],
+  },
+  {
+    title: "MFU and utilisation",
+    ifKnown: true,
+    lines: [
+      { metric: "engine/mfu", label: "MFU" },
+      { metric: "engine/utilisation", label: "utilisation" },
+    ],
+  },
+  { ...one("engine/memory"), ifKnown: true },
+];
 const bySet = (title: string, metric: PerSetMetric, labels: readonly string[]): OverviewChart => ({
   title,
   equals: true,
@@ -69,7 +93,7 @@ const bySet = (title: string, metric: PerSetMetric, labels: readonly string[]): 
 });
 
 export function overviewCharts({ taskSets }: Pick<RunConfig, "taskSets">): readonly OverviewChart[] {
-  if (taskSets.length < 2) return wholeRun;
+  if (taskSets.length < 2) return [...wholeRun, ...machine];
   const labels = taskSetLabels(taskSets);
   return [
     ...wholeRun.slice(0, 2),
@@ -77,6 +101,7 @@ export function overviewCharts({ taskSets }: Pick<RunConfig, "taskSets">): reado
     bySet("Held-out by task set", "evaluate/success", labels),
     bySet("Turns by task set", "rollouts/turns", labels),
     ...wholeRun.slice(2),
+    ...machine,
   ];
 }
 /** At most as many as one answer holds, the charts in their order. */

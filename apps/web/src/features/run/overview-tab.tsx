@@ -10,12 +10,13 @@ import { LineChart } from "../../charts/line-chart.tsx";
 import { runColour, strokeAt } from "../../charts/run-colour.ts";
 import { nextSmoothing, smoothingLevels } from "../../charts/smooth.ts";
 import { Button } from "../../design/button.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
 import { join } from "../../design/join.ts";
+import { QueryError } from "../../design/query-error.tsx";
 import { Segmented } from "../../design/segmented.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { BootPanel } from "./boot-panel.tsx";
 import { chartDefinition, chartUnit, metricsOf, type OverviewChart, overviewCharts } from "./overview-charts.ts";
+import { unlessFrozen } from "./unless-frozen.ts";
 import type { RunFeed } from "./use-run-feed.ts";
 import { verdict } from "./verdict.ts";
 import { WaitBar } from "./wait-bar.tsx";
@@ -62,7 +63,7 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
         ...(zoomed ? { fromStep: view.from ?? 0, toStep: view.to ?? 0 } : {}),
       },
       {
-        enabled: !frozen,
+        enabled: unlessFrozen(frozen),
         placeholderData: (known) => known,
         refetchInterval: live.includes(run.status) ? 10_000 : false,
       },
@@ -79,7 +80,10 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
     [run.checkpoints],
   );
   const charts = useMemo(
-    () => chosen.map((chart) => ({ chart, series: seriesOf(chart, series, run) })),
+    () =>
+      chosen
+        .map((chart) => ({ chart, series: seriesOf(chart, series, run) }))
+        .filter(({ chart, series: lines }) => !chart.ifKnown || lines.length > 0),
     [chosen, series, run],
   );
   useKeys("Charts", [
@@ -91,7 +95,7 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
   const anything = charts.some((each) => each.series.length > 0);
   if (!anything && !metrics.isPending && !metrics.error && ["queued", "preparing"].includes(run.status))
     return <BootPanel run={run} feed={feed} />;
-  const said = verdict(run, series);
+  const said = run.preflight ? { text: run.preflight.text, alarm: !run.preflight.ok } : verdict(run, series);
   const why = emptyReason(run, metrics.isPending);
   return (
     <CrosshairContext value={crosshair}>
@@ -130,7 +134,7 @@ export function OverviewTab({ run, frozen, feed }: { run: RunDetail; frozen: boo
       </div>
       {metrics.error && (
         <div className="px-4 pt-3">
-          <ErrorBanner error={metrics.error} doing="load the metrics" onRetry={() => void metrics.refetch()} />
+          <QueryError query={metrics} doing="load the metrics" />
         </div>
       )}
       <div className="grid grid-cols-12 gap-x-6 gap-y-5 p-4">

@@ -6,13 +6,14 @@ import { type JSX, useMemo, useState } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Button, IconButton } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Icon } from "../../design/icon.tsx";
-import { Segmented } from "../../design/segmented.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { CellFacts } from "./cell-facts.tsx";
 import { MatrixLegend, MatrixTally } from "./matrix-legend.tsx";
+import { PurposeSwitch } from "./purpose-switch.tsx";
 import { RolloutMatrix } from "./rollout-matrix.tsx";
+import { unlessFrozen } from "./unless-frozen.ts";
 
 export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }): JSX.Element {
   const trpc = useTRPC();
@@ -26,7 +27,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
   const query = useQuery(
     trpc.runs.matrix.queryOptions(
       { runId: run.runId, purpose: view.purpose, ...(picked === null ? {} : { step: picked }) },
-      { enabled: !frozen, placeholderData: (known) => known, refetchInterval: 10_000 },
+      { enabled: unlessFrozen(frozen), placeholderData: (known) => known, refetchInterval: 10_000 },
     ),
   );
   const whole = query.data;
@@ -40,13 +41,9 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
   return (
     <>
       <div className="flex flex-wrap items-center gap-3 px-4 py-2">
-        <Segmented
-          label="Purpose"
-          options={[
-            { value: "train", label: "Train" },
-            { value: "evaluate", label: "Held-out" },
-          ]}
-          value={view.purpose}
+        <PurposeSwitch
+          kind={run.kind}
+          purpose={view.purpose}
           onChange={(purpose) => void setView({ purpose, step: null })}
         />
         {matrix && matrix.step !== null && (
@@ -94,7 +91,7 @@ export function RolloutsTab({ run, frozen }: { run: RunDetail; frozen: boolean }
       </div>
       {query.error && (
         <div className="px-4 pb-2">
-          <ErrorBanner error={query.error} doing="load the rollouts" onRetry={() => void query.refetch()} />
+          <QueryError query={query} doing="load the rollouts" />
         </div>
       )}
       {!matrix ? (

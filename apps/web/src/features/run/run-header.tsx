@@ -17,6 +17,7 @@ import { formatCount, shortenId } from "../../format/numbers.ts";
 import { formatDuration, formatUtc } from "../../format/times.ts";
 import { DispatchDialog } from "../schedule/dispatch-dialog.tsx";
 import { drainWords } from "../schedule/part-words.ts";
+import { CostLine } from "./cost-line.tsx";
 
 type Action = "pause" | "drain" | "resume" | "stop";
 const may: Record<Action, readonly RunStatus[]> = {
@@ -55,8 +56,8 @@ export function RunHeader({
       : may[action].includes(run.status) || (action === "resume" && (run.draining || mayGoOn(run)));
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
-      <div className="flex items-center gap-3 max-md:flex-wrap">
-        <h1 className="min-w-0 truncate text-xl font-semibold" title={run.name}>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <h1 className="max-w-full truncate text-xl font-semibold" title={run.name}>
           {run.name}
         </h1>
         <CopyText text={run.runId}>{shortenId(run.runId)}</CopyText>
@@ -71,31 +72,32 @@ export function RunHeader({
             <Chip tone="paused">frozen</Chip>
           </button>
         )}
-        <span className="flex-1" />
-        {!ended.includes(run.status) && <Button onClick={() => setChanging(true)}>Change dispatch</Button>}
-        {can("pause") && (
-          <Button disabled={act.isPending} onClick={() => act.mutate({ runId: run.runId, action: "pause" })}>
-            Pause run
-          </Button>
-        )}
-        {can("drain") && (
-          <Button disabled={act.isPending} onClick={() => setDraining(true)}>
-            Drain run
-          </Button>
-        )}
-        {can("resume") && (
-          <Button disabled={act.isPending} onClick={() => act.mutate({ runId: run.runId, action: "resume" })}>
-            Resume run
-          </Button>
-        )}
-        {can("stop") && (
-          <Button disabled={act.isPending} onClick={() => setStopping(true)}>
-            Stop run
-          </Button>
-        )}
-        {ended.includes(run.status) && (
-          <ButtonLink href={`/runs/new?from=${run.runId}`}>Relaunch with changes</ButtonLink>
-        )}
+        <div className="ml-auto flex flex-wrap gap-3">
+          {!ended.includes(run.status) && <Button onClick={() => setChanging(true)}>Change dispatch</Button>}
+          {can("pause") && (
+            <Button disabled={act.isPending} onClick={() => act.mutate({ runId: run.runId, action: "pause" })}>
+              Pause run
+            </Button>
+          )}
+          {can("drain") && (
+            <Button disabled={act.isPending} onClick={() => setDraining(true)}>
+              Drain run
+            </Button>
+          )}
+          {can("resume") && (
+            <Button disabled={act.isPending} onClick={() => act.mutate({ runId: run.runId, action: "resume" })}>
+              Resume run
+            </Button>
+          )}
+          {can("stop") && (
+            <Button disabled={act.isPending} onClick={() => setStopping(true)}>
+              Stop run
+            </Button>
+          )}
+          {ended.includes(run.status) && (
+            <ButtonLink href={`/runs/new?from=${run.runId}`}>Relaunch with changes</ButtonLink>
+          )}
+        </div>
       </div>
       <StateLine run={run} />
       {act.error && <ErrorBanner error={act.error} doing="change this run" />}
@@ -152,7 +154,7 @@ function StopWarning({ run }: { run: RunDetail }): JSX.Element {
     );
   return (
     <p>
-      A stopped run can't be resumed.{" "}
+      A stopped run can't be resumed, only set back to a checkpoint.{" "}
       {open > 0 ? `${formatCount(open)} rollouts in flight are cancelled and never trained. ` : ""}
       {run.step === 0
         ? "No update was made yet."
@@ -175,7 +177,7 @@ function StateLine({ run }: { run: RunDetail }): JSX.Element {
     <div className="flex min-h-5 flex-wrap items-center gap-x-4 gap-y-1 text-g8">
       <span className="inline-flex items-center gap-2" title={`since ${formatUtc(run.statusSince)}`}>
         <StatusMark status={run.status} withLabel />
-        <span className="num text-sm text-g7">
+        <span className="figures text-sm text-g7">
           {over
             ? took !== null && `after ${formatDuration(took)}`
             : now > 0 && `for ${formatDuration(Math.max(0, now - Date.parse(run.statusSince)))}`}
@@ -203,20 +205,21 @@ function StateLine({ run }: { run: RunDetail }): JSX.Element {
             max={Math.max(1, run.steps)}
             className="h-1 w-24 overflow-hidden rounded-full [&::-webkit-progress-bar]:bg-g3 [&::-webkit-progress-value]:bg-g8"
           />
-          <span className="num text-sm">
+          <span className="figures text-sm">
             step <span data-testid="run-step">{formatCount(run.step)}</span>
             <span className="text-g7">/{formatCount(run.steps)}</span>
           </span>
         </span>
       )}
       {run.secondsPerStep !== null && (
-        <span className="num text-sm text-g7">{formatDuration(run.secondsPerStep * 1000)} a step</span>
+        <span className="figures text-sm text-g7">{formatDuration(run.secondsPerStep * 1000)} a step</span>
       )}
       {run.status === "running" && run.etaSeconds !== null && run.etaSeconds > 0 && (
-        <span className="num text-sm text-g7">about {formatDuration(run.etaSeconds * 1000)} left</span>
+        <span className="figures text-sm text-g7">about {formatDuration(run.etaSeconds * 1000)} left</span>
       )}
+      {run.cost && <CostLine cost={run.cost} budget={run.config.budget.cost} />}
       {!over && open && (
-        <span className="num text-sm text-g7">
+        <span className="figures text-sm text-g7">
           {open.purpose === "evaluate"
             ? "evaluating version"
             : open.state === "updating"

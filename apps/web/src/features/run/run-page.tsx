@@ -6,14 +6,15 @@ import { type JSX, useMemo, useState } from "react";
 import { problemOf } from "../../api/problem.ts";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { type TabItem, Tabs } from "../../design/tabs.tsx";
-import { formatCount } from "../../format/numbers.ts";
+import { formatCount, shortenId } from "../../format/numbers.ts";
+import { CheckpointsTab } from "../checkpoints/checkpoints-tab.tsx";
 import { EvaluationTab } from "../evaluation/evaluation-tab.tsx";
 import { ScheduleTab } from "../schedule/schedule-tab.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { useActions, useCrumbs } from "../shell/page-header.ts";
-import { CheckpointsTab } from "./checkpoints-tab.tsx";
 import { ConfigTab } from "./config-tab.tsx";
 import { LogTab } from "./log-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
@@ -22,6 +23,7 @@ import { RolloutsTab } from "./rollouts-tab.tsx";
 import { RunHeader } from "./run-header.tsx";
 import { SandboxesTab, useSandboxCounts } from "./sandboxes-tab.tsx";
 import { TimelineTab } from "./timeline-tab.tsx";
+import { TrainerPanel } from "./trainer-panel.tsx";
 import { useAdjacentRun } from "./use-adjacent-run.ts";
 import { useRunFeed } from "./use-run-feed.ts";
 import { WaitingBanner } from "./waiting-banner.tsx";
@@ -66,7 +68,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
   const adjacent = useAdjacentRun(runId);
   useCrumbs([
     { label: "Runs", href: "/runs" },
-    { label: run?.name ?? runId, href: `/runs/${runId}` },
+    { label: run?.name ?? shortenId(runId), href: `/runs/${runId}` },
   ]);
   useActions(
     useMemo(
@@ -116,9 +118,10 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
       </div>
       <WaitingBanner run={run} />
       <RefusalBanner run={run} />
+      <TrainerPanel run={run} frozen={frozen} />
       {detail.error && (
         <div className="px-4 pt-3">
-          <ErrorBanner error={detail.error} doing="refresh this run" onRetry={() => void detail.refetch()} />
+          <QueryError query={detail} doing="refresh this run" />
         </div>
       )}
       <div
@@ -133,7 +136,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
         {tab === "timeline" && <TimelineTab run={run} frozen={frozen} />}
         {tab === "log" && <LogTab run={run} feed={feed} />}
         {tab === "config" && <ConfigTab run={run} />}
-        {tab === "checkpoints" && <CheckpointsTab run={run} />}
+        {tab === "checkpoints" && <CheckpointsTab run={run} frozen={frozen} />}
         {tab === "sandboxes" && <SandboxesTab run={run} frozen={frozen} />}
         {tab === "schedule" && <ScheduleTab run={run} frozen={frozen} />}
         {tab === "evaluation" && <EvaluationTab run={run} frozen={frozen} />}

@@ -12,6 +12,7 @@ import { Segmented } from "../../design/segmented.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { formatCount } from "../../format/numbers.ts";
 import { SandboxTable } from "../rollout/evidence/sandbox-table.tsx";
+import { unlessFrozen } from "./unless-frozen.ts";
 
 const refreshMs = 5_000;
 
@@ -19,7 +20,7 @@ const refreshMs = 5_000;
 export function useSandboxCounts(runId: string, frozen: boolean): { readonly all: number; readonly live: number } {
   const trpc = useTRPC();
   const query = useQuery(
-    trpc.sandboxes.ofRun.queryOptions({ runId, limit: 1 }, { enabled: !frozen, refetchInterval: 15_000 }),
+    trpc.sandboxes.ofRun.queryOptions({ runId, limit: 1 }, { enabled: unlessFrozen(frozen), refetchInterval: 15_000 }),
   );
   const counts = query.data?.counts;
   if (!counts) return { all: 0, live: 0 };
@@ -34,7 +35,7 @@ export function SandboxesTab({ run, frozen }: { run: RunDetail; frozen: boolean 
   const query = useQuery(
     trpc.sandboxes.ofRun.queryOptions(
       { runId: run.runId, which, limit: 500 },
-      { enabled: !frozen, refetchInterval: refreshMs, placeholderData: (known) => known },
+      { enabled: unlessFrozen(frozen), refetchInterval: refreshMs, placeholderData: (known) => known },
     ),
   );
   const done = { onSettled: () => query.refetch() };
@@ -55,7 +56,7 @@ export function SandboxesTab({ run, frozen }: { run: RunDetail; frozen: boolean 
           onChange={(value) => void setWhich(value)}
         />
         {page && (
-          <span className="num text-sm text-g7">
+          <span className="figures text-sm text-g7">
             {sandboxStates
               .filter((state) => page.counts[state] > 0)
               .map((state) => `${formatCount(page.counts[state])} ${state === "open" ? "in use" : state}`)
@@ -75,13 +76,7 @@ export function SandboxesTab({ run, frozen }: { run: RunDetail; frozen: boolean 
       {!page ? (
         query.isPending && <Skeleton className="mx-4 h-64" />
       ) : page.sandboxes.length === 0 ? (
-        <EmptyState title={which === "live" ? "No sandbox is there now" : "This run opened no sandbox"}>
-          <p>
-            {which === "live"
-              ? "Sandboxes are closed when their rollout is done with them. To look into one afterwards, set sandbox.keep in the run's config."
-              : "Its tasks act in none."}
-          </p>
-        </EmptyState>
+        <NoSandboxes opened={Object.values(page.counts).some((count) => count > 0)} ended={run.endedAt !== null} />
       ) : (
         <div className="min-h-0 flex-1 overflow-auto px-2">
           <SandboxTable
@@ -99,5 +94,26 @@ export function SandboxesTab({ run, frozen }: { run: RunDetail; frozen: boolean 
         </div>
       )}
     </>
+  );
+}
+
+function NoSandboxes({ opened, ended }: { opened: boolean; ended: boolean }): JSX.Element {
+  if (!opened)
+    return (
+      <EmptyState title={ended ? "This run opened no sandbox" : "This run has opened no sandbox"}>
+        <p>
+          {ended
+            ? "Its tasks act in none."
+            : "They appear as rollouts are set up. Tasks that act in none, such as key-chain, never open one."}
+        </p>
+      </EmptyState>
+    );
+  return (
+    <EmptyState title="No sandbox is there now">
+      <p>
+        Sandboxes are closed when their rollout is done with them; <em>All</em> lists those. To look into one
+        afterwards, set <code className="mono">sandbox.keep</code> in the run's config.
+      </p>
+    </EmptyState>
   );
 }

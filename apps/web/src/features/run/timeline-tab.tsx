@@ -6,10 +6,11 @@ import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { useWidth } from "../../charts/use-width.ts";
 import { EmptyState } from "../../design/empty-state.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Segmented } from "../../design/segmented.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { TimelineLanes } from "./timeline-lanes.tsx";
+import { unlessFrozen } from "./unless-frozen.ts";
 
 const ranges = [
   { value: "120", label: "2 min" },
@@ -26,7 +27,7 @@ export function TimelineTab({ run, frozen }: { run: RunDetail; frozen: boolean }
   const query = useQuery(
     trpc.runs.timeline.queryOptions(
       { runId: run.runId, seconds: Math.min(86_400, Math.max(10, seconds)), slices: 240 },
-      { enabled: !frozen, placeholderData: (known) => known, refetchInterval: ended ? false : 2_000 },
+      { enabled: unlessFrozen(frozen), placeholderData: (known) => known, refetchInterval: ended ? false : 2_000 },
     ),
   );
   const nothing = query.data && isEmpty(query.data);
@@ -45,7 +46,7 @@ export function TimelineTab({ run, frozen }: { run: RunDetail; frozen: boolean }
       </div>
       {query.error && (
         <div className="px-4">
-          <ErrorBanner error={query.error} doing="load the timeline" onRetry={() => void query.refetch()} />
+          <QueryError query={query} doing="load the timeline" />
         </div>
       )}
       <div ref={box} className="min-w-0 px-4">

@@ -22,11 +22,26 @@ const detailTypes = new Set([
   "step-status",
   "version-serving",
   "checkpoint-saved",
+  "checkpoint-removed",
+  "checkpoint-lost",
+  "checkpoint-pinned",
+  "checkpoint-served",
+  "run-restored",
   "model-adopted",
   "metrics-written",
   "run-limit-changed",
   "dispatcher-changed",
   "drain-changed",
+]);
+/** What changes what is kept, why, or what may be done with it. */
+const checkpointTypes = new Set([
+  "checkpoint-saved",
+  "checkpoint-removed",
+  "checkpoint-lost",
+  "checkpoint-pinned",
+  "checkpoint-served",
+  "run-restored",
+  "run-status",
 ]);
 /** What changes which groups a step has, or what they are. */
 const matrixTypes = new Set([
@@ -50,6 +65,10 @@ export function useRunFeed(runId: string, head: number | null, frozen: boolean):
   const waiting = useRef<RunEvent[]>([]);
 
   const refetchDetail = useThrottled(() => void client.invalidateQueries(trpc.runs.get.queryFilter({ runId })), 500);
+  const refetchCheckpoints = useThrottled(
+    () => void client.invalidateQueries(trpc.checkpoints.ofRun.queryFilter({ runId })),
+    refetchMs,
+  );
   const refetchMetrics = useThrottled(() => void client.invalidateQueries(trpc.runs.metrics.pathFilter()), refetchMs);
   const refetchMatrix = useThrottled(() => void client.invalidateQueries(trpc.runs.matrix.pathFilter()), refetchMs);
 
@@ -67,6 +86,7 @@ export function useRunFeed(runId: string, head: number | null, frozen: boolean):
         run ? { ...run, boot } : run,
       );
     if (batch.some((event) => detailTypes.has(event.body.type))) refetchDetail();
+    if (batch.some((event) => checkpointTypes.has(event.body.type))) refetchCheckpoints();
     if (batch.some((event) => event.body.type === "metrics-written")) refetchMetrics();
     if (batch.some((event) => matrixTypes.has(event.body.type))) refetchMatrix();
   }, applyMs);

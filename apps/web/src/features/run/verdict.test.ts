@@ -35,6 +35,8 @@ const run = RunDetail.parse({
   boot: null,
   waitingFor: null,
   sandboxRefusal: null,
+  preflight: null,
+  cost: null,
   servingVersion: null,
   dispatch: null,
   draining: false,

@@ -6,9 +6,9 @@ import { type JSX, useCallback, useRef, useState } from "react";
 import { z } from "zod";
 import { useWidth } from "../../charts/use-width.ts";
 import { Button, ButtonLink } from "../../design/button.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
 import { Icon } from "../../design/icon.tsx";
 import { Kbd } from "../../design/kbd.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { formatCount } from "../../format/numbers.ts";
 import { useKeys } from "../shell/keys.ts";
@@ -83,7 +83,7 @@ export function RunsPage(): JSX.Element {
       <header ref={box} className="flex min-h-12 flex-wrap items-center gap-3 border-b border-g3 px-4 py-2">
         <h1 className="sr-only">Runs</h1>
         <QueryBar query={state.q} onQuery={setQuery} input={filter} />
-        <span className="num text-sm whitespace-nowrap text-g7">
+        <span className="figures text-sm whitespace-nowrap text-g7">
           {total === null ? "" : `${formatCount(total)} ${total === 1 ? "run" : "runs"}`}
         </span>
         <ColumnMenu
@@ -99,7 +99,7 @@ export function RunsPage(): JSX.Element {
       </header>
       {list.error && (
         <div className="px-4 pt-3">
-          <ErrorBanner error={list.error} doing="load the runs" onRetry={() => void list.refetch()} />
+          <QueryError query={list} doing="load the runs" />
         </div>
       )}
       {fresh > 0 && (

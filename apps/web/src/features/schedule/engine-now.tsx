@@ -63,7 +63,7 @@ function whyNoReading({ tells, load }: Engine): ReactNode {
 }
 
 function limitWords({ adaptive, load, limitSince, limitReason }: Engine): ReactNode {
-  if (!adaptive) return "bounds.run; adaptive is off";
+  if (!adaptive) return "set by bounds.run; adaptive is off";
   if (limitSince === null)
     return load?.fresh ? "bounds.run: the engine bears it" : "bounds.run, held until there is a reading";
   return (

@@ -43,7 +43,10 @@ export function CursorReadOut({
   const slice = ms === null ? -1 : Math.floor(ms / Math.max(1e-9, schedule.use.sliceMs));
   const rollout = chosen === null ? undefined : layout.order[chosen];
   return (
-    <div role="status" className="num flex h-5 items-center gap-3 overflow-hidden text-sm whitespace-nowrap text-g7">
+    <div
+      role="status"
+      className="figures flex h-5 items-center gap-3 overflow-hidden text-sm whitespace-nowrap text-g7"
+    >
       {ms !== null && <span className="text-g9">{formatDuration(ms)}</span>}
       {ms !== null &&
         schedule.use.lanes.map((lane) => (
@@ -54,7 +57,7 @@ export function CursorReadOut({
         ))}
       {rollout !== undefined && <span className="truncate text-g9">{laneText(schedule, layout, rollout, ms)}</span>}
       {ms === null && rollout === undefined && (
-        <span>
+        <span className="truncate">
           Point at a lane to read it; click or Enter opens its rollout. Ctrl with the wheel zooms, dragging pans.
         </span>
       )}

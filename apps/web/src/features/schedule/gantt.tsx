@@ -39,7 +39,7 @@ export function Gantt({ run, schedule, width }: { run: RunDetail; schedule: Sche
       <section aria-label="Rollouts over time" className="flex min-w-0 flex-col gap-1">
         <div className="flex items-center gap-3">
           <h2 className="font-semibold whitespace-nowrap">Rollouts over time</h2>
-          <span className="num text-sm whitespace-nowrap text-g7" title={formatUtc(schedule.fromAt)}>
+          <span className="figures text-sm whitespace-nowrap text-g7" title={formatUtc(schedule.fromAt)}>
             {formatCount(schedule.rollouts.rolloutId.length)} rollouts, {formatDuration(schedule.toMs)}
             {schedule.over ? "" : " so far"}
           </span>
@@ -83,7 +83,7 @@ function Marks({ schedule }: { schedule: Schedule }): JSX.Element | null {
   const { gatheredMs, updateStartedMs, over, toMs } = schedule;
   if (gatheredMs === null) return null;
   return (
-    <p className="num mt-1 text-sm text-g7">
+    <p className="figures mt-1 text-sm text-g7">
       gathered after {formatDuration(gatheredMs)}
       {updateStartedMs !== null && `, update began ${formatDuration(updateStartedMs - gatheredMs)} later`}
       {over && updateStartedMs !== null && ` and took ${formatDuration(toMs - updateStartedMs)}`}

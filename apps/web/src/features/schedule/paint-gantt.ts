@@ -31,7 +31,7 @@ export function paletteOf(root: Element): GanttPalette {
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
   return {
     stages: [colour("stage-init"), colour("stage-run"), colour("stage-evaluate")],
-    wait: colour("g5"),
+    wait: colour("g6"),
     lost: colour("status-failed"),
     lane: colour("g1"),
     chosen: colour("accent-soft"),

@@ -25,7 +25,7 @@ export function PoolTable({
           <Th right title="Leases held now, of how many there are">
             Used of size
           </Th>
-          <Th right title="Used ÷ size">
+          <Th right title="Used and kept ÷ size">
             Use
           </Th>
           <Th right title="Rollouts that wait for the stage this serves, of all runs">
@@ -40,15 +40,22 @@ export function PoolTable({
       <tbody>
         {pools.map((pool) => (
           <tr key={pool.resource} data-pool={pool.resource} className="hover:bg-g1">
-            <Td title={poolWords[pool.resource].definition}>{poolWords[pool.resource].label}</Td>
+            <Td title={poolWords[pool.resource].definition} className="whitespace-nowrap">
+              {poolWords[pool.resource].label}
+            </Td>
             <Td>
               <ShareBar pool={pool} />
             </Td>
             <Td right>
               {formatCount(pool.used)} <span className="text-g7">of</span> {formatCount(pool.size)}
+              {pool.kept > 0 && (
+                <span className="block font-sans text-xs leading-3 text-paused" title={keptWords}>
+                  and {formatCount(pool.kept)} kept
+                </span>
+              )}
             </Td>
             <Td right className="text-g7">
-              {pool.size > 0 ? formatFraction(pool.used / pool.size) : "n/a"}
+              {pool.size > 0 ? formatFraction((pool.used + pool.kept) / pool.size) : "n/a"}
             </Td>
             <Td right>{formatCount(pool.runs.reduce((sum, run) => sum + run.waiting, 0))}</Td>
             <Td right>{formatCount(pool.evaluationReserve)}</Td>
@@ -70,14 +77,18 @@ export function PoolTable({
   );
 }
 
+const keptWords =
+  "Sandboxes that stay for people to look into: they take room of the pool though no run holds them. Each run's Sandboxes tab closes its own.";
+
 function ShareBar({ pool }: { pool: PoolInfo }): JSX.Element {
   const of = Math.max(1, pool.size);
   const text = pool.runs.filter(({ held }) => held > 0).map(({ name, held }) => `${name} ${held}`);
+  if (pool.kept > 0) text.push(`kept for people ${pool.kept}`);
   return (
     <span
       role="img"
       aria-label={text.length === 0 ? "nothing is held" : `held: ${text.join(", ")}`}
-      className="relative flex h-3 overflow-hidden rounded-[3px] bg-g2"
+      className="relative flex h-3 gap-px overflow-hidden rounded-[3px] bg-g2"
     >
       {pool.runs
         .filter(({ held }) => held > 0)
@@ -85,10 +96,17 @@ function ShareBar({ pool }: { pool: PoolInfo }): JSX.Element {
           <span
             key={run.runId}
             title={`${run.name}: ${formatCount(run.held)} of ${formatCount(pool.size)}`}
-            className="h-full min-w-px border-r border-g0"
+            className="h-full min-w-[2px]"
             style={{ width: `${(run.held / of) * 100}%`, background: runColour(run) }}
           />
         ))}
+      {pool.kept > 0 && (
+        <span
+          title={`${formatCount(pool.kept)} stay for people`}
+          className="waiting-fill h-full min-w-[2px] [--fill:var(--status-paused)]"
+          style={{ width: `${(pool.kept / of) * 100}%` }}
+        />
+      )}
       {pool.evaluationReserve > 0 && (
         <span
           title={`${formatCount(pool.evaluationReserve)} kept for evaluation`}

@@ -44,7 +44,7 @@ function Prediction({ prediction }: { prediction: PredictionReport }): JSX.Eleme
   const rows = every ? newestFirst : newestFirst.slice(0, shownSteps);
   return (
     <>
-      <p data-testid="predicted-actual" className="num text-g8">
+      <p data-testid="predicted-actual" className="figures text-g8">
         Predicted step <span className="text-g9">{formatDuration(stepMs.mean)}</span>
         {stepMs.high > stepMs.low && (
           <span className="text-g7">
@@ -123,7 +123,7 @@ function Waits({ prediction: { waits, actualWaits } }: { prediction: PredictionR
   const all = (of: Record<Stage, number>) => stages.reduce((sum, stage) => sum + of[stage], 0);
   return (
     <p
-      className="num text-sm text-g7"
+      className="figures text-sm text-g7"
       title="Shares of the rollouts' time from being ready for a stage to its end, over stages that are over"
     >
       Waiting in the shown step: predicted {percent(all(waits))}, actual {percent(all(actualWaits))} (
@@ -135,7 +135,9 @@ function Waits({ prediction: { waits, actualWaits } }: { prediction: PredictionR
 const count = (steps: number): string => `${formatCount(steps)} step${steps === 1 ? "" : "s"}`;
 /** To a tenth of a percent: a prediction is not surer than that. */
 const percent = (share: number): string => formatFraction(Math.round(share * 1000) / 1000);
-const signed = (error: number): string => `${error > 0 ? "+" : ""}${percent(error)}`;
+/** Ten times as long and more is said as such. */
+const signed = (error: number): string =>
+  error >= 9 ? `${formatCount(Math.round(error + 1))} times` : `${error > 0 ? "+" : ""}${percent(error)}`;
 
 function basisText({ basis, seeds, dispatcher, bounds }: PredictionReport): string {
   const setting = `${dispatcher} with ${bounds.init}, ${bounds.run} and ${bounds.evaluate} at once`;

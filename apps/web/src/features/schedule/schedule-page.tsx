@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { parseAsStringLiteral, useQueryState } from "nuqs";
 import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { useCrumbs } from "../shell/page-header.ts";
 import { PoolDialog } from "./pool-dialog.tsx";
@@ -33,7 +33,7 @@ export function SchedulePage(): JSX.Element {
           What runs share: by priority first, then fair by weight. A stage starts only while its pool has room.
         </span>
       </header>
-      {query.error && <ErrorBanner error={query.error} doing="read the pools" onRetry={() => void query.refetch()} />}
+      <QueryError query={query} doing="read the pools" />
       {!pools ? (
         query.isPending && <Skeleton className="h-48" />
       ) : (
@@ -42,7 +42,14 @@ export function SchedulePage(): JSX.Element {
             <PoolTable pools={pools} onEdit={maySet ? ({ resource }) => void setEditing(resource) : null} />
           </section>
           <section aria-label="Runs" className="flex flex-col gap-1">
-            <h2 className="text-lg font-semibold">Runs</h2>
+            <h2 className="flex flex-wrap items-baseline gap-x-3 text-lg font-semibold">
+              Runs
+              {withRuns && (
+                <span className="text-sm font-normal text-g7">
+                  held of what each may hold now; <span className="num text-paused">+n</span> rollouts wait
+                </span>
+              )}
+            </h2>
             {withRuns ? (
               <ShareTable pools={pools} />
             ) : (

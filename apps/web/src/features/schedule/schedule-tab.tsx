@@ -9,8 +9,10 @@ import { useWidth } from "../../charts/use-width.ts";
 import { Button } from "../../design/button.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
-import { Segmented } from "../../design/segmented.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
+import { PurposeSwitch } from "../run/purpose-switch.tsx";
+import { unlessFrozen } from "../run/unless-frozen.ts";
+import { DiscardsPanel } from "./discards-panel.tsx";
 import { EngineNow } from "./engine-now.tsx";
 import { Gantt } from "./gantt.tsx";
 import { PartControls } from "./part-controls.tsx";
@@ -39,7 +41,7 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
     trpc.schedule.ofStep.queryOptions(
       { runId: run.runId, purpose: shown.purpose, ...(picked === null ? {} : { step: picked }) },
       {
-        enabled: !frozen,
+        enabled: unlessFrozen(frozen),
         placeholderData: (known) => known,
         // The newest step's end is not the run's: another may follow.
         refetchInterval: ({ state }) =>
@@ -59,13 +61,9 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
   return (
     <div className="flex min-h-0 flex-1 flex-col overflow-auto">
       <div className="flex flex-wrap items-center gap-3 px-4 py-2">
-        <Segmented
-          label="Purpose"
-          options={[
-            { value: "train", label: "Train" },
-            { value: "evaluate", label: "Held-out" },
-          ]}
-          value={shown.purpose}
+        <PurposeSwitch
+          kind={run.kind}
+          purpose={shown.purpose}
           onChange={(purpose) => void setShown({ purpose, step: null, from: null, to: null })}
         />
         <StepPicker
@@ -84,6 +82,7 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           <ErrorBanner
             error={query.error ?? waiting.error}
             doing={query.error ? "load the schedule" : "say who waits"}
+            shownSince={(query.error ? query : waiting).dataUpdatedAt}
             onRetry={() => void (query.error ? query : waiting).refetch()}
           />
         </div>
@@ -105,6 +104,7 @@ export function ScheduleTab({ run, frozen }: { run: RunDetail; frozen: boolean }
           {schedule && shown.purpose === run.kind && run.config.stepSource === "planned" && (
             <PredictionPanel prediction={schedule.prediction} ended={ended} />
           )}
+          {shown.purpose === "train" && <DiscardsPanel run={run} frozen={frozen} />}
           <SimulatePanel run={run} />
         </div>
       </div>
@@ -130,13 +130,17 @@ function NoSchedule({
       </EmptyState>
     );
   return (
-    <EmptyState title="Nothing is scheduled yet">
+    <EmptyState title={run.endedAt === null ? "Nothing is scheduled yet" : "Nothing was scheduled"}>
       <p>
-        {purpose === "train"
-          ? "Lanes appear when the first step begins. What a step will take can be predicted below before that."
-          : run.config.evaluation.samples === 0
-            ? "This run's config asks for no held-out evaluation: set evaluation.samples above 0."
-            : "The first held-out evaluation runs before the first step."}
+        {purpose === "evaluate" && run.config.evaluation.samples === 0
+          ? "This run's config asks for no held-out evaluation: set evaluation.samples above 0."
+          : run.endedAt !== null
+            ? `The run is ${run.status}: it ended before its first ${purpose === "train" ? "step" : "held-out evaluation"}.`
+            : purpose === "train"
+              ? "Lanes appear when the first step begins. What a step will take can be predicted below before that."
+              : run.kind === "evaluate"
+                ? "Lanes appear when its first rollouts are admitted."
+                : "The first held-out evaluation runs before the first step."}
       </p>
     </EmptyState>
   );

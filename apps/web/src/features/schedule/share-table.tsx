@@ -74,7 +74,7 @@ export function ShareTable({ pools }: { pools: readonly PoolInfo[] }): JSX.Eleme
 function Held({ run }: { run: Run | undefined }): JSX.Element {
   if (!run)
     return (
-      <Td right className="text-g6">
+      <Td right className="text-g7">
         –
       </Td>
     );

@@ -77,7 +77,7 @@ export function SimulatePanel({ run }: { run: RunDetail }): JSX.Element {
             Simulate
           </Button>
         )}
-        <span role="status" className="num text-sm text-g7">
+        <span role="status" className="figures text-sm text-g7">
           {info && progressText(info)}
         </span>
       </div>

@@ -93,7 +93,7 @@ function Basis({ result }: { result: SimulationResult }): JSX.Element {
   const { present, actualStepMs } = result;
   const off = actualStepMs === null || actualStepMs <= 0 ? null : present.stepMs.mean / actualStepMs - 1;
   return (
-    <p data-testid="predicted" className="num text-g8">
+    <p data-testid="predicted" className="figures text-g8">
       Predicted step <span className="text-g9">{formatDuration(present.stepMs.mean)}</span>
       {off !== null && (
         <>

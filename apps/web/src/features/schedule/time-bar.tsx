@@ -11,14 +11,14 @@ const colours: Record<TimePart, string> = {
   sandbox: "var(--stage-update)",
   runSlot: "var(--stage-run)",
   gradeSlot: "var(--stage-evaluate)",
-  admission: "var(--g6)",
+  admission: "var(--g8)",
   setUp: "var(--stage-init)",
   model: "var(--stage-run)",
   tools: "var(--run-2)",
   loop: "var(--run-7)",
   grading: "var(--stage-evaluate)",
   lost: "var(--status-failed)",
-  siblings: "var(--g5)",
+  siblings: "var(--g6)",
   trainer: "var(--stage-update)",
 };
 const waits = timePartNames.filter((part) => timeParts[part].kind === "wait");
@@ -35,7 +35,7 @@ export function TimeBar({ time, rollouts }: { time: Schedule["time"]; rollouts: 
     <section aria-label="Where time goes" className="flex flex-col gap-1.5">
       <h2 className="flex flex-wrap items-baseline gap-x-3 font-semibold">
         Where time goes
-        <span className="num text-sm font-normal text-g7">
+        <span className="figures text-sm font-normal text-g7">
           {formatFraction(working)} working, {formatDuration(all / rollouts)} a rollout from the step's start to its end
         </span>
       </h2>

@@ -19,16 +19,18 @@ export function WaitingNow({ waiting }: { waiting: Waiting }): JSX.Element {
             <li
               key={`${wait.stage} ${wait.cause}`}
               data-cause={wait.cause}
-              className="flex min-h-6 flex-wrap items-baseline gap-x-3"
+              className="flex min-h-6 items-baseline gap-x-3"
             >
               <span className="num w-14 shrink-0 text-right font-medium">{formatCount(wait.count)}</span>
               <span className="w-32 shrink-0 whitespace-nowrap">
                 wait{wait.count === 1 ? "s" : ""} {stageWords[wait.stage]}
               </span>
-              <span className="text-g8">{wait.detail}</span>
-              {wait.fix && <span className="text-g9">→ {wait.fix}</span>}
-              <span className="text-sm text-g7">
-                oldest <TimeAgo at={wait.oldestAt} />
+              <span className="flex min-w-0 flex-1 flex-wrap gap-x-3">
+                <span className="text-g8">{wait.detail}</span>
+                {wait.fix && <span className="text-g9">→ {wait.fix}</span>}
+                <span className="text-sm text-g7">
+                  oldest <TimeAgo at={wait.oldestAt} />
+                </span>
               </span>
             </li>
           ))}

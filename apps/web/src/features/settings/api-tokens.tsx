@@ -7,6 +7,7 @@ import { Button } from "../../design/button.tsx";
 import { ConfirmDialog } from "../../design/confirm-dialog.tsx";
 import { CodeBlock } from "../../design/copy-text.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
 import { TimeAgo } from "../../design/time-ago.tsx";
 
@@ -62,15 +63,14 @@ export function ApiTokens(): JSX.Element {
         </Button>
       </form>
       {create.error && <ErrorBanner error={create.error} doing="create the token" />}
+      {revoke.error && <ErrorBanner error={revoke.error} doing="revoke the token" />}
       {create.data && (
         <div className="flex flex-col gap-1">
           <p className="text-sm font-medium">Copy {create.data.name} now: it is not shown again.</p>
           <CodeBlock label="New token" text={create.data.secret} />
         </div>
       )}
-      {tokens.error && (
-        <ErrorBanner error={tokens.error} doing="list the tokens" onRetry={() => void tokens.refetch()} />
-      )}
+      <QueryError query={tokens} doing="list the tokens" />
       {tokens.data && tokens.data.length === 0 && <p className="text-g7">No tokens yet.</p>}
       {tokens.data && tokens.data.length > 0 && (
         <Table label="API tokens">
@@ -93,7 +93,7 @@ export function ApiTokens(): JSX.Element {
                 </Td>
                 <Td right>{token.lastUsedAt ? <TimeAgo at={token.lastUsedAt} /> : "never"}</Td>
                 <Td right>
-                  <Button look="quiet" className="h-6 font-sans" onClick={() => setRevoking(token)}>
+                  <Button look="quiet" small className="font-sans" onClick={() => setRevoking(token)}>
                     Revoke
                   </Button>
                 </Td>

@@ -3,10 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { problemOf } from "../../api/problem.ts";
 import { useTRPC } from "../../api/query-provider.tsx";
-import { ErrorBanner } from "../../design/error-banner.tsx";
+import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { useCrumbs } from "../shell/page-header.ts";
 import { ApiTokens } from "./api-tokens.tsx";
+import { FleetPanel } from "./fleet-panel.tsx";
+import { ServedCheckpoints } from "./served-checkpoints.tsx";
 import { SystemPanel } from "./system-panel.tsx";
 
 export function SettingsPage(): JSX.Element {
@@ -24,14 +26,14 @@ export function SettingsPage(): JSX.Element {
           </span>
         )}
       </header>
-      {state.error && (
-        <ErrorBanner error={state.error} doing="read the system's state" onRetry={() => void state.refetch()} />
-      )}
+      <QueryError query={state} doing="read the system's state" />
       {state.data ? (
         <SystemPanel state={state.data} />
       ) : (
         problemOf(state.error).status === null && <Skeleton className="h-48" />
       )}
+      <FleetPanel mayChange={me.data?.kind === "owner"} />
+      <ServedCheckpoints />
       {me.data?.kind === "owner" && <ApiTokens />}
     </div>
   );

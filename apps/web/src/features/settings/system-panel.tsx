@@ -1,12 +1,15 @@
 "use client";
 import type { SystemState } from "@rolldeck/contracts/api/system";
+import Link from "next/link";
 import type { JSX } from "react";
 import { Chip, type ChipTone } from "../../design/chip.tsx";
 import { Facts } from "../../design/facts.tsx";
+import { Mark, type MarkShape } from "../../design/mark.tsx";
 import { Table, Td, Th } from "../../design/table.tsx";
 import { TimeAgo } from "../../design/time-ago.tsx";
 import { formatBytes, formatCount, shortenId } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
+import { poolWords, resourceOrder } from "../schedule/pool-words.ts";
 
 type GpuWorker = SystemState["gpuWorkers"][number];
 const gpuTones: Record<GpuWorker["state"], ChipTone> = {
@@ -17,23 +20,24 @@ const gpuTones: Record<GpuWorker["state"], ChipTone> = {
   absent: "neutral",
   failed: "failed",
 };
-const gpuMarks: Record<GpuWorker["state"], string> = {
-  installing: "◐",
-  starting: "◐",
-  ready: "●",
-  lost: "‖",
-  absent: "○",
-  failed: "▲",
-};
-const resourceWords: Record<string, string> = {
-  sandbox: "Sandboxes",
-  initSlot: "Init slots",
-  runSlot: "Run slots",
-  gradeSlot: "Grading slots",
-  gpu: "GPUs",
+const gpuMarks: Record<GpuWorker["state"], MarkShape> = {
+  installing: "half",
+  starting: "half",
+  ready: "disc",
+  lost: "bars",
+  absent: "ring",
+  failed: "triangle",
 };
 
-const health = (ok: boolean): JSX.Element => <Chip tone={ok ? "done" : "failed"}>{ok ? "● ok" : "▲ no answer"}</Chip>;
+/** As everywhere. */
+const inOrder = (pools: SystemState["pools"]): SystemState["pools"] =>
+  [...pools].sort((a, b) => resourceOrder.indexOf(a.resource) - resourceOrder.indexOf(b.resource));
+
+const health = (ok: boolean): JSX.Element => (
+  <Chip tone={ok ? "done" : "failed"}>
+    <Mark shape={ok ? "disc" : "triangle"} size={9} /> {ok ? "ok" : "no answer"}
+  </Chip>
+);
 
 export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
   return (
@@ -89,7 +93,7 @@ export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
                   <Td>{worker.name}</Td>
                   <Td>
                     <Chip tone={gpuTones[worker.state]}>
-                      {gpuMarks[worker.state]} {worker.state}
+                      <Mark shape={gpuMarks[worker.state]} size={9} /> {worker.state}
                     </Chip>
                   </Td>
                   <Td className="text-sm">
@@ -134,7 +138,13 @@ export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
                 {state.workers.map((worker) => (
                   <tr key={worker.workerId} className={worker.alive ? undefined : "text-g7"}>
                     <Td>
-                      <span className={worker.alive ? "text-done" : "text-failed"}>{worker.alive ? "●" : "▲"}</span>{" "}
+                      <span className={worker.alive ? "text-done" : "text-failed"}>
+                        <Mark
+                          shape={worker.alive ? "disc" : "triangle"}
+                          size={9}
+                          label={worker.alive ? "alive" : "silent"}
+                        />
+                      </span>{" "}
                       <span className="mono text-sm" title={worker.workerId}>
                         {shortenId(worker.workerId, 8)}
                       </span>
@@ -150,21 +160,28 @@ export function SystemPanel({ state }: { state: SystemState }): JSX.Element {
           )}
         </section>
         <section aria-label="Pools">
-          <h2 className="mb-1 text-lg font-semibold">Pools</h2>
+          <h2 className="mb-1 flex items-baseline gap-3 text-lg font-semibold">
+            Pools
+            <Link href="/schedule" className="text-sm font-normal text-accent-text hover:underline">
+              who holds them
+            </Link>
+          </h2>
           <Table label="Pools">
             <thead>
               <tr>
-                <Th>Resource</Th>
+                <Th>Pool</Th>
                 <Th>Use</Th>
                 <Th right>Held</Th>
-                <Th right>Kept</Th>
+                <Th right title="Sandboxes that stay for people: they take room, and no run holds them">
+                  Kept
+                </Th>
                 <Th right>Size</Th>
               </tr>
             </thead>
             <tbody>
-              {state.pools.map((pool) => (
+              {inOrder(state.pools).map((pool) => (
                 <tr key={pool.resource}>
-                  <Td>{resourceWords[pool.resource] ?? pool.resource}</Td>
+                  <Td title={poolWords[pool.resource].definition}>{poolWords[pool.resource].label}</Td>
                   <Td className="w-32">
                     <span aria-hidden="true" className="block h-1.5 overflow-hidden rounded-full bg-g3">
                       <span

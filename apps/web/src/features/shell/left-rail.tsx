@@ -6,9 +6,16 @@ import { Icon, type IconName } from "../../design/icon.tsx";
 import { join } from "../../design/join.ts";
 import { useStored } from "./stored.ts";
 
-const places: readonly { readonly href: string; readonly label: string; readonly icon: IconName }[] = [
+interface Place {
+  readonly href: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** Another address whose pages belong here. */
+  readonly also?: string;
+}
+const places: readonly Place[] = [
   { href: "/runs", label: "Runs", icon: "runs" },
-  { href: "/compare", label: "Compare", icon: "compare" },
+  { href: "/compare", label: "Compare", icon: "compare", also: "/comparisons" },
   { href: "/schedule", label: "Schedule", icon: "schedule" },
   { href: "/settings", label: "Settings", icon: "settings" },
 ];
@@ -38,7 +45,7 @@ export function LeftRail(): JSX.Element {
       </Link>
       <ul className="flex flex-1 flex-col gap-0.5 p-2">
         {places.map((place) => {
-          const here = path === place.href || path.startsWith(`${place.href}/`);
+          const here = [place.href, place.also ?? place.href].some((at) => path === at || path.startsWith(`${at}/`));
           return (
             <li key={place.href}>
               <Link

@@ -21,6 +21,7 @@ const pages = [
   { label: "Runs", href: "/runs" },
   { label: "New run", href: "/runs/new" },
   { label: "Compare runs", href: "/compare" },
+  { label: "New comparison", href: "/comparisons/new" },
   { label: "Schedule", href: "/schedule" },
   { label: "Settings", href: "/settings" },
 ] as const;

@@ -21,11 +21,14 @@ export function TopBar({ onPalette, onSheet }: { onPalette(): void; onSheet(): v
           <Fragment key={`${crumb.label}${crumb.href ?? ""}`}>
             {index > 0 && <span className="text-g6 max-md:hidden">/</span>}
             {crumb.href && index < crumbs.length - 1 ? (
-              <Link href={crumb.href} className="max-w-[240px] shrink-0 truncate text-g7 hover:text-g9 max-md:hidden">
+              <Link
+                href={crumb.href}
+                className="max-w-[240px] min-w-8 shrink-[4] truncate text-g7 hover:text-g9 max-md:hidden"
+              >
                 {crumb.label}
               </Link>
             ) : (
-              <span aria-current="page" className="truncate text-g9">
+              <span aria-current="page" className="min-w-24 truncate text-g9">
                 {crumb.label}
               </span>
             )}

@@ -23,7 +23,7 @@ export function DownloadLink({ place, info }: { place: ArtifactPlace; info: Arti
     <a
       href={artifactHref(place, info)}
       download={info.name}
-      className={buttonClass("quiet", "h-7 px-2")}
+      className={buttonClass("quiet", "h-7! px-2!")}
       title={`${info.mediaType}, exact bytes`}
     >
       <Icon name="download" size={14} />
@@ -82,12 +82,13 @@ export function NoEvidence({
   live,
   children,
 }: {
+  /** "No patch"; of a rollout that goes on it is not there yet. */
   title: string;
   live: boolean;
   children: ReactNode;
 }): JSX.Element {
   return (
-    <EmptyState title={title}>
+    <EmptyState title={live ? `${title} yet` : title}>
       <p>{live ? "The rollout goes on; this fills by itself." : children}</p>
     </EmptyState>
   );

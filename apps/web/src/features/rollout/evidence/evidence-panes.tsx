@@ -142,7 +142,7 @@ export function EvidencePane({
           onChoose={(output) => void setView({ output })}
         />
       )}
-      {pane === "timing" && <TimingView rollout={rollout} evidence={evidence} place={place} />}
+      {pane === "timing" && <TimingView rollout={rollout} evidence={evidence} place={place} turns={state.turns} />}
       {pane === "sandboxes" && (
         <SandboxPane
           evidence={evidence}

@@ -39,7 +39,7 @@ export function OutputPane({
   const output = outputs.find(({ key }) => key === chosen) ?? outputs[0];
   if (!output)
     return (
-      <NoEvidence title="No output yet" live={live}>
+      <NoEvidence title="No output" live={live}>
         No tool of this attempt was called, and its tests printed nothing that was kept.
       </NoEvidence>
     );

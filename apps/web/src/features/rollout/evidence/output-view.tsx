@@ -63,7 +63,7 @@ export function OutputView({
           }}
           onEnter={go}
         />
-        <span className="num text-sm text-g7" role="status">
+        <span className="figures text-sm text-g7" role="status">
           {asked !== "" &&
             (found.length === 0 ? "not found" : `${at < 0 ? "" : `${at + 1} of `}${formatCount(found.length)} lines`)}
         </span>
@@ -71,7 +71,7 @@ export function OutputView({
         {coloured && (
           <Segmented label="Colours" options={looks} value={colour} onChange={(value: Look) => setColour(value)} />
         )}
-        <span className="num text-sm text-g7">
+        <span className="figures text-sm text-g7">
           {formatCount(lines.length)} {lines.length === 1 ? "line" : "lines"}
         </span>
         <CopyText text={text}>copy all</CopyText>

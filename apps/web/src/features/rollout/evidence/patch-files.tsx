@@ -27,7 +27,10 @@ export function PatchFiles({
   onSelect(index: number): void;
 }): JSX.Element {
   return (
-    <nav aria-label="Changed files" className="w-[280px] shrink-0 overflow-auto border-r border-g3 py-1 max-md:hidden">
+    <nav
+      aria-label="Changed files"
+      className="w-[280px] shrink-0 overflow-auto border-r border-g3 py-1 max-[1100px]:w-[200px] max-md:hidden"
+    >
       <ul>
         {files.slice(0, maxListed).map((file, index) => {
           const path = visibleText(pathOf(file));

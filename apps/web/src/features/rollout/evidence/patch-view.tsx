@@ -74,10 +74,14 @@ export function PatchView({
   return (
     <>
       <EvidenceBar>
-        <span className="text-sm text-g7">
-          <span className="num">{formatCount(patch.files.length)}</span> {patch.files.length === 1 ? "file" : "files"}
-        </span>
-        <Counts added={patch.added} removed={patch.removed} />
+        {patch.files.length > 0 && (
+          <>
+            <span className="figures text-sm text-g7">
+              {formatCount(patch.files.length)} {patch.files.length === 1 ? "file" : "files"}
+            </span>
+            <Counts added={patch.added} removed={patch.removed} />
+          </>
+        )}
         {patch.cut && <Chip tone="paused">cut short: not all of it is here</Chip>}
         {patch.strayLines > 0 && (
           <Chip title="Lines that belong to no file and no hunk">{formatCount(patch.strayLines)} other lines</Chip>
@@ -97,7 +101,7 @@ export function PatchView({
         </EmptyState>
       ) : (
         <div className="flex min-h-0 flex-1">
-          <PatchFiles files={patch.files} current={current} onSelect={go} />
+          {patch.files.length > 1 && <PatchFiles files={patch.files} current={current} onSelect={go} />}
           <section
             ref={scroller}
             // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box must be reachable by keyboard

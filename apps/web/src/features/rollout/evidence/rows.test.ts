@@ -1,7 +1,7 @@
 import type { RolloutDetail } from "@rolldeck/contracts/api/rollouts";
 import type { SandboxInfo } from "@rolldeck/contracts/api/sandboxes";
 import { expect, it } from "vitest";
-import { logRows, readSandboxLog } from "./log-rows.ts";
+import { logRows, readSandboxLog, subjectWords } from "./log-rows.ts";
 import { timingRows } from "./timing-rows.ts";
 
 const line = (subject: string, more: object = {}) =>
@@ -16,6 +16,13 @@ it("reads a log around what can't be read of it, and finds trouble in it", () =>
   expect(logRows(log, false, "EXEC room").map(({ subject }) => subject)).toEqual(["x"]);
 });
 
+it("says a command without the environment that it is run in, on one line", () => {
+  const wrapped = "/usr/bin/env -i PATH=/usr/bin:/bin HOME= /bin/sh -c \nset -u\n\tgit apply --check";
+  expect(subjectWords(wrapped)).toBe("/bin/sh -c set -u git apply --check");
+  expect(subjectWords("env -i")).toBe("env -i");
+  expect(subjectWords("printenv -i A=b c")).toBe("printenv -i A=b c");
+});
+
 it("shows no work where nobody began, only how long it waited", () => {
   const [queuedAt, endedAt] = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:03.000Z"];
   const span = { ...{ stage: "init" as const, attempt: 1, queuedAt, startedAt: null, workerId: null }, endedAt };
@@ -23,6 +30,39 @@ it("shows no work where nobody began, only how long it waited", () => {
     timingRows({ attempt: 1, spans }, [], null).map(({ label, ms }) => [label, ms]);
   expect(rows([span])).toEqual([["init, waiting", 3000]]);
   expect(rows([{ ...span, endedAt: null }])).toEqual([["init, waiting", null]]);
+});
+
+it("divides a run stage into what its turns took, and puts what a grader did inside of its verifying", () => {
+  const [queuedAt, startedAt] = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z"];
+  const span = { attempt: 1, queuedAt, startedAt, workerId: "w" };
+  const ended = { ...span, stage: "run" as const, endedAt: "2026-01-01T00:00:11.000Z" };
+  const turns = [
+    { sampleMs: 2_000, calls: [{ durationMs: 500 }, { durationMs: null }] },
+    { sampleMs: 1_000, calls: [] },
+  ];
+  const told = (rows: ReturnType<typeof timingRows>) =>
+    rows.map(({ label, ms, inner, since }) => [label, ms, inner, since]);
+  expect(told(timingRows({ attempt: 1, spans: [ended] }, [], null, turns))).toEqual([
+    ["run, waiting", 1_000, false, null],
+    ["run", 10_000, false, null],
+    ["model calls", 3_000, false, null],
+    ["tool calls", 500, false, null],
+  ]);
+  const report = {
+    ...{ version: 1 as const, success: true, grader: "swe-bench", patch: null, tests: [], metrics: {}, flags: [] },
+    command: { text: "", exitCode: 0, timedOut: false, durationMs: 1, timeoutMs: 2 },
+    phases: [
+      { name: "open", durationMs: 7 },
+      { name: "tests", durationMs: 9 },
+    ],
+  };
+  const graded = { ...span, stage: "evaluate" as const, endedAt: null };
+  expect(told(timingRows({ attempt: 1, spans: [graded] }, [], report, turns))).toEqual([
+    ["evaluate, waiting", 1_000, false, null],
+    ["evaluate", null, false, startedAt],
+    ["open the sandbox", 7, true, null],
+    ["run the tests", 9, true, null],
+  ]);
 });
 
 it("lays out each stage's wait and work with what its sandboxes were busy with", () => {
@@ -33,7 +73,17 @@ it("lays out each stage's wait and work with what its sandboxes were busy with",
   });
   const spans: RolloutDetail["spans"] = [span("init", 0), span("run", 5), span("evaluate", 10), span("init", 0, 2)];
   const sandbox = (purpose: "agent" | "grade", phases: Record<string, number>, attempt = 1): SandboxInfo => ({
-    ...{ sandboxId: `sbx_${purpose}`, runId: "r", rolloutId: "o", attempt, purpose, runtime: "docker", image: null },
+    ...{
+      sandboxId: `sbx_${purpose}`,
+      runId: "r",
+      rolloutId: "o",
+      instanceId: "i",
+      sample: 0,
+      attempt,
+      purpose,
+      runtime: "docker",
+      image: null,
+    },
     ...{ network: "none", state: "closed", inPlace: false, reason: null, keepUntil: null, phases },
     ...{ uses: null, idleSince: null },
     ...{ createdAt: at(0), openedAt: at(1), closedAt: at(9) },

@@ -76,7 +76,7 @@ export function SandboxPane({
           info={known[logs[log]]}
           doing="load the log of the sandbox"
           empty={
-            <NoEvidence title="No log yet" live={live}>
+            <NoEvidence title="No log" live={live}>
               Nothing was kept of what was done in its sandboxes.
             </NoEvidence>
           }

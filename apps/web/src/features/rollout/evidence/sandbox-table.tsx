@@ -1,20 +1,23 @@
 "use client";
-import { isThere, type SandboxInfo, type SandboxState } from "@rolldeck/contracts/api/sandboxes";
+import { heldReason, isThere, type SandboxInfo, type SandboxState } from "@rolldeck/contracts/api/sandboxes";
 import Link from "next/link";
-import type { ButtonHTMLAttributes, JSX } from "react";
+import type { JSX } from "react";
+import { Button } from "../../../design/button.tsx";
 import { CopyText } from "../../../design/copy-text.tsx";
 import { join } from "../../../design/join.ts";
+import { Mark, type MarkShape } from "../../../design/mark.tsx";
 import { Table, Td, Th } from "../../../design/table.tsx";
 import { TimeAgo, useNow } from "../../../design/time-ago.tsx";
 import { visibleText } from "../../../design/visible-text.ts";
+import { shortenId } from "../../../format/numbers.ts";
 import { formatDuration, formatUtc } from "../../../format/times.ts";
 
-const looks: Readonly<Record<SandboxState, { readonly mark: string; readonly tone: string }>> = {
-  opening: { mark: "○", tone: "text-g7" },
-  open: { mark: "◐", tone: "text-running" },
-  kept: { mark: "‖", tone: "text-paused" },
-  closed: { mark: "●", tone: "text-g7" },
-  lost: { mark: "▲", tone: "text-failed" },
+const looks: Readonly<Record<SandboxState, { readonly mark: MarkShape; readonly tone: string }>> = {
+  opening: { mark: "ring", tone: "text-g7" },
+  open: { mark: "half", tone: "text-running" },
+  kept: { mark: "bars", tone: "text-paused" },
+  closed: { mark: "disc", tone: "text-g7" },
+  lost: { mark: "triangle", tone: "text-failed" },
 };
 
 /** Sandboxes, one a line, with what can be done with each. */
@@ -46,9 +49,8 @@ export function SandboxTable({
           {withRollout && <Th>Rollout</Th>}
           <Th>Actions</Th>
           <Th>For</Th>
-          <Th right>Attempt</Th>
-          <Th>Runtime</Th>
-          <Th>Image</Th>
+          {/* Long names take what room is left, so that nothing is pushed out of sight. */}
+          <Th className="w-1/2 min-w-[120px]">Runtime and image</Th>
           <Th>Network</Th>
           <Th right>Opened</Th>
           <Th right>Lived</Th>
@@ -68,12 +70,13 @@ export function SandboxTable({
               <CopyText text={sandbox.sandboxId}>{`…${sandbox.sandboxId.slice(-8)}`}</CopyText>
             </Td>
             {withRollout && (
-              <Td className="mono text-sm whitespace-nowrap">
+              <Td className="max-w-[190px] truncate text-sm">
                 <Link
                   href={`/runs/${sandbox.runId}/t/${sandbox.rolloutId}?pane=sandboxes`}
+                  title={`${sandbox.instanceId}, sample ${sandbox.sample + 1}`}
                   className="text-accent-text hover:underline"
                 >
-                  …{sandbox.rolloutId.slice(-8)}
+                  <span className="mono">{shortenId(sandbox.instanceId, 8)}</span> · {sandbox.sample + 1}
                 </Link>
               </Td>
             )}
@@ -81,20 +84,23 @@ export function SandboxTable({
               <span className="flex gap-1">
                 {isThere(sandbox) && (
                   <>
-                    <RowButton onClick={() => onShell(sandbox)}>Open shell</RowButton>
-                    <RowButton
+                    <Button small onClick={() => onShell(sandbox)}>
+                      Open shell
+                    </Button>
+                    <Button
+                      small
                       disabled={busy}
                       title="Kept for 30 min from now, after its rollout is done with it"
                       onClick={() => onKeep(sandbox)}
                     >
                       Keep 30 min
-                    </RowButton>
+                    </Button>
                   </>
                 )}
                 {sandbox.state === "kept" && (
-                  <RowButton disabled={busy} onClick={() => onLetGo(sandbox)}>
+                  <Button small disabled={busy} onClick={() => onLetGo(sandbox)}>
                     Close now
-                  </RowButton>
+                  </Button>
                 )}
               </span>
             </Td>
@@ -106,19 +112,20 @@ export function SandboxTable({
                   {`, rollout ${sandbox.uses} in it`}
                 </span>
               )}
+              {sandbox.attempt > 1 && <span className="text-g7">, attempt {sandbox.attempt}</span>}
             </Td>
-            <Td right>{sandbox.attempt}</Td>
-            <Td className="text-sm">{sandbox.runtime}</Td>
-            <Td className="mono max-w-[220px] truncate text-sm">
-              <span title={sandbox.image ?? undefined}>{visibleText(sandbox.image ?? "none")}</span>
+            <Td className="mono max-w-0 min-w-[120px] truncate text-sm">
+              <span title={`${sandbox.runtime}: ${sandbox.image ?? "no image"}`}>
+                <span className="text-g7">{sandbox.runtime}</span> {visibleText(sandbox.image ?? "without an image")}
+              </span>
             </Td>
-            <Td className="max-w-[160px] truncate text-sm">
+            <Td className="max-w-[110px] truncate text-sm">
               <span title={sandbox.network}>{visibleText(sandbox.network)}</span>
             </Td>
             <Td right>
               <TimeAgo at={sandbox.openedAt} />
             </Td>
-            <Td right className="whitespace-nowrap">
+            <Td right>
               <Lived sandbox={sandbox} />
             </Td>
           </tr>
@@ -132,28 +139,29 @@ function State({ sandbox: { state, reason, keepUntil, idleSince } }: { sandbox: 
   const now = useNow();
   const left = keepUntil === null ? null : Date.parse(keepUntil) - now;
   const { mark, tone } = looks[state];
+  // Its limit is there in case nobody ever grades it: no time that anybody chose.
+  const held = state === "kept" && reason === heldReason;
   const kept =
-    left === null || (state !== "kept" && state !== "open")
+    held || left === null || (state !== "kept" && state !== "open")
       ? null
       : left > 0
         ? `${state === "open" ? "then kept, " : ""}${formatDuration(Math.ceil(left / 60_000) * 60_000)} left`
         : state === "kept"
           ? "closing"
           : null;
+  const more = kept ?? (held ? "until it is graded" : reason);
   return (
-    <span className="inline-flex max-w-[260px] items-center gap-1.5" title={kept ? formatUtc(keepUntil) : undefined}>
-      <span aria-hidden="true" className={tone}>
-        {mark}
+    <span
+      className="flex max-w-[200px] items-center gap-1.5"
+      title={kept ? formatUtc(keepUntil) : (reason ?? undefined)}
+    >
+      <span className={join("inline-flex", tone)}>
+        <Mark shape={mark} size={11} />
       </span>
       <span className={state === "lost" ? "text-failed" : undefined}>
-        {state !== "open" ? state : idleSince === null ? "in use" : "idle"}
+        {held ? "held" : state !== "open" ? state : idleSince === null ? "in use" : "idle"}
       </span>
-      {kept && <span className="whitespace-nowrap text-g7">{kept}</span>}
-      {!kept && reason && (
-        <span className="truncate text-g7" title={reason}>
-          {visibleText(reason)}
-        </span>
-      )}
+      {more && <span className="truncate text-g7">{visibleText(more)}</span>}
     </span>
   );
 }
@@ -162,14 +170,4 @@ function Lived({ sandbox: { openedAt, closedAt } }: { sandbox: SandboxInfo }): J
   const now = useNow();
   const end = closedAt ? Date.parse(closedAt) : now;
   return <>{formatDuration(openedAt && end ? Math.max(0, end - Date.parse(openedAt)) : null)}</>;
-}
-
-function RowButton(rest: Omit<ButtonHTMLAttributes<HTMLButtonElement>, "className">): JSX.Element {
-  return (
-    <button
-      type="button"
-      className="h-6 rounded-md border border-g4 bg-g0 px-2 text-sm whitespace-nowrap hover:bg-g2 disabled:opacity-50"
-      {...rest}
-    />
-  );
 }

@@ -92,7 +92,7 @@ export function TestResults({
           onChange={onShow}
         />
         <FilterInput label="Filter tests" value={words} onChange={setWords} />
-        <span className="num text-sm text-g7" role="status">
+        <span className="figures text-sm text-g7" role="status">
           {rows.length < report.tests.length && `${formatCount(rows.length)} of ${formatCount(report.tests.length)}`}
         </span>
         <span className="flex-1" />

@@ -3,17 +3,19 @@ import type { TestStatus } from "@rolldeck/contracts/test-report";
 import type { JSX } from "react";
 import { CopyText } from "../../../design/copy-text.tsx";
 import { join } from "../../../design/join.ts";
+import { Mark, type MarkShape } from "../../../design/mark.tsx";
 import { TextPreview } from "../../../design/text-preview.tsx";
 import { visibleText } from "../../../design/visible-text.ts";
 import { isFailing, type ReportedTest } from "./test-rows.ts";
 
-const marks: Readonly<Record<TestStatus, string>> = {
-  passed: "●",
-  failed: "▲",
-  error: "▲",
-  skipped: "○",
-  xfail: "◐",
-  missing: "?",
+/** Null: it is not known how it ended. */
+const marks: Readonly<Record<TestStatus, MarkShape | null>> = {
+  passed: "disc",
+  failed: "triangle",
+  error: "triangle",
+  skipped: "ring",
+  xfail: "half",
+  missing: null,
 };
 const wantedWords = { "fail-to-pass": "fail to pass", "pass-to-pass": "pass to pass" } as const;
 
@@ -28,10 +30,11 @@ export function TestRow({
 }): JSX.Element {
   const failing = isFailing(test);
   const tone = failing ? (test.wanted === null ? "text-paused" : "text-failed") : test.ok ? "text-done" : "text-g7";
+  const mark = marks[test.status];
   const line = (
     <>
-      <span aria-hidden="true" className={join("w-3 shrink-0 text-center text-xs", tone)}>
-        {marks[test.status]}
+      <span aria-hidden="true" className={join("flex w-3 shrink-0 justify-center text-xs", tone)}>
+        {mark === null ? "?" : <Mark shape={mark} size={9} />}
       </span>
       <span className={join("w-14 shrink-0 text-xs", tone)}>{test.status}</span>
       <span className="w-20 shrink-0 text-xs text-g7">{test.wanted ? wantedWords[test.wanted] : "not asked for"}</span>

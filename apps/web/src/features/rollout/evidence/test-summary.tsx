@@ -3,11 +3,13 @@ import type { JSX } from "react";
 import { Chip } from "../../../design/chip.tsx";
 import { CopyText } from "../../../design/copy-text.tsx";
 import { Facts } from "../../../design/facts.tsx";
+import { Mark } from "../../../design/mark.tsx";
 import { visibleText } from "../../../design/visible-text.ts";
-import { cutText, formatBytes, formatNumber } from "../../../format/numbers.ts";
+import { cutText, formatBytes, formatCount, formatNumber } from "../../../format/numbers.ts";
 import { formatDuration } from "../../../format/times.ts";
 
 import { passedOf, passedWords, type Sampled } from "../passed-of.ts";
+import { gradePhaseWords } from "./grade-phase-words.ts";
 import { patchFailure } from "./patch-failure.ts";
 
 /** How the verdict came about: the patch, the command, its limit, what it was flagged for. */
@@ -23,7 +25,9 @@ export function TestSummary({
 }): JSX.Element {
   const passed = passedOf(samples);
   const { command, metrics, flags, phases } = report;
-  const numbers = Object.entries(metrics).slice(0, 20);
+  const numbers = Object.entries(metrics)
+    .filter(([name]) => !countedBelow.test(name))
+    .slice(0, 20);
   return (
     <section
       aria-label="Verdict"
@@ -31,9 +35,14 @@ export function TestSummary({
     >
       <div className="flex min-w-[320px] flex-1 flex-col gap-2">
         <div className="flex flex-wrap items-center gap-2">
-          <Chip tone={report.success ? "done" : "failed"}>{report.success ? "● resolved" : "▲ not resolved"}</Chip>
-          <span className="text-sm text-g7">by the rules of {visibleText(report.grader)}</span>
-          {passed && <span className="num text-sm text-g7">{passedWords(passed)}</span>}
+          <Chip tone={report.success ? "done" : "failed"}>
+            <Mark shape={report.success ? "disc" : "triangle"} size={9} />{" "}
+            {report.success ? "resolved" : "not resolved"}
+          </Chip>
+          <span className="figures text-sm text-g7">
+            by the rules of {visibleText(report.grader)}
+            {passed && ` · ${passedWords(passed)}`}
+          </span>
           {flags.map((flag) => (
             <Chip key={flag} tone="paused" title="For people to look at; never part of the reward">
               ⚑ {visibleText(flag)}
@@ -61,7 +70,7 @@ export function TestSummary({
               ...phases.map(
                 ({ name, durationMs }, index) =>
                   [
-                    `${index + 1}. ${visibleText(name)}`,
+                    `${index + 1}. ${gradePhaseWords(name)}`,
                     <span key={name} className="num">
                       {formatDuration(durationMs)}
                     </span>,
@@ -72,7 +81,7 @@ export function TestSummary({
                   [
                     visibleText(name),
                     <span key={name} className="num">
-                      {formatNumber(value)}
+                      {Number.isInteger(value) ? formatCount(value) : formatNumber(value)}
                     </span>,
                   ] as const,
               ),
@@ -97,7 +106,7 @@ function PatchFact({ report: { patch } }: { report: TestReport }): JSX.Element {
             <code className="mono">{visibleText(patch.by)}</code>
           </>
         )}
-        {patch.message && <span className="text-g7"> · {inOneLine(patch.message)}</span>}
+        {unusual(patch.message) && <span className="text-g7"> · {inOneLine(unusual(patch.message))}</span>}
       </>
     );
   return (
@@ -134,6 +143,16 @@ function CommandEnd({
     </span>
   );
 }
+
+/** Counts that the choice of tests below has, too. */
+const countedBelow = /^(?:fail|pass)_to_(?:fail|pass)(?:_ok)?$/u;
+
+/** What git says of every patch that applies is left out. */
+const unusual = (message: string | null): string =>
+  (message ?? "")
+    .split("\n")
+    .filter((line) => !/^(?:Checking patch .*\.\.\.|Applied patch .* cleanly\.|)$/u.test(line.trim()))
+    .join("\n");
 
 /** What git said in several lines. */
 const inOneLine = (message: string): string => visibleText(message.trim().replace(/\s*\n\s*/gu, " · "));

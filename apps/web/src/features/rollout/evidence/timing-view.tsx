@@ -1,12 +1,14 @@
 "use client";
-import type { RolloutDetail } from "@rolldeck/contracts/api/rollouts";
+import type { RolloutDetail, TurnView } from "@rolldeck/contracts/api/rollouts";
 import { type JSX, useMemo } from "react";
 import { EmptyState } from "../../../design/empty-state.tsx";
+import { join } from "../../../design/join.ts";
 import { Td, Th } from "../../../design/table.tsx";
+import { useNow } from "../../../design/time-ago.tsx";
 import { formatFraction } from "../../../format/numbers.ts";
 import { formatDuration } from "../../../format/times.ts";
 import { readReport } from "./test-results.tsx";
-import { timingRows } from "./timing-rows.ts";
+import { type TimingRow, timingRows } from "./timing-rows.ts";
 import { type ArtifactPlace, useArtifactText } from "./use-artifact-text.ts";
 import type { Evidence } from "./use-evidence.ts";
 
@@ -15,11 +17,14 @@ export function TimingView({
   rollout,
   evidence,
   place,
+  turns,
 }: {
   rollout: RolloutDetail;
   evidence: Evidence;
   place: ArtifactPlace;
+  turns: readonly TurnView[];
 }): JSX.Element {
+  const now = useNow();
   const report = useArtifactText(place, evidence.known.tests).data;
   const rows = useMemo(
     () =>
@@ -27,10 +32,12 @@ export function TimingView({
         { spans: rollout.spans, attempt: place.attempt },
         evidence.sandboxes,
         report === undefined ? null : readReport(report),
+        turns,
       ),
-    [rollout.spans, place.attempt, evidence.sandboxes, report],
+    [rollout.spans, place.attempt, evidence.sandboxes, report, turns],
   );
-  const most = rows.reduce((max, { ms }) => Math.max(max, ms ?? 0), 1);
+  const lasted = (row: TimingRow) => row.ms ?? (row.since === null ? 0 : Math.max(0, now - Date.parse(row.since)));
+  const most = rows.reduce((max, row) => Math.max(max, lasted(row)), 1);
   if (rows.length === 0)
     return (
       <EmptyState title="No stage yet">
@@ -43,7 +50,7 @@ export function TimingView({
         <thead>
           <tr>
             <Th className="w-[240px]">Stage</Th>
-            <Th right className="w-[90px]">
+            <Th right className="w-[130px]">
               Time
             </Th>
             <Th right className="w-[90px]">
@@ -61,13 +68,18 @@ export function TimingView({
           {rows.map((row) => (
             <tr key={row.key} className="hover:bg-g1">
               <Td
-                className={
-                  row.kind === "worked" ? "font-medium" : row.kind === "part" ? "pl-6 text-sm" : "text-sm text-g7"
-                }
+                className={join(
+                  row.kind === "worked" ? "font-medium" : "text-sm",
+                  row.kind === "waited" && "text-g7",
+                  row.kind === "part" && (row.inner ? "pl-10!" : "pl-6!"),
+                )}
               >
                 {row.label}
               </Td>
-              <Td right>{row.ms === null ? "going on" : formatDuration(row.ms)}</Td>
+              <Td right>
+                {formatDuration(lasted(row))}
+                {row.ms === null && <span className="text-g7"> so far</span>}
+              </Td>
               <Td right className="text-g7">
                 {row.ms !== null && row.ofMs ? formatFraction(Math.min(1, row.ms / row.ofMs)) : ""}
               </Td>
@@ -76,10 +88,10 @@ export function TimingView({
                   aria-hidden="true"
                   className={row.kind === "waited" ? "hatched block h-2.5 bg-g3" : "block h-2.5"}
                   style={{
-                    width: `${((row.ms ?? 0) / most) * 100}%`,
-                    minWidth: row.ms ? 2 : 0,
+                    width: `${(lasted(row) / most) * 100}%`,
+                    minWidth: lasted(row) > 0 ? 2 : 0,
                     ...(row.kind === "waited" ? {} : { background: `var(--stage-${row.stage})` }),
-                    ...(row.kind === "part" ? { opacity: 0.55 } : {}),
+                    ...(row.kind === "part" ? { opacity: row.inner ? 0.35 : 0.55 } : {}),
                   }}
                 />
               </Td>

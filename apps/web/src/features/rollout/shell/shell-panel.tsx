@@ -91,15 +91,21 @@ function OpenShell({
             All keys go to the shell; <Kbd>{leaveKey}</Kbd> leaves the terminal. Without a key it ends after 15 min.
           </span>
         )}
-        <span className="flex-1" />
-        {state.kind === "ended" && (
-          <Button className="h-7" onClick={onAgain}>
-            Open again
-          </Button>
-        )}
-        <button ref={leave} type="button" className="h-7 rounded-md px-2 text-sm text-g8 hover:bg-g3" onClick={onClose}>
-          {state.kind === "ended" ? "Close" : "End shell"}
-        </button>
+        <span className="ml-auto flex items-center gap-2">
+          {state.kind === "ended" && (
+            <Button className="h-7!" onClick={onAgain}>
+              Open again
+            </Button>
+          )}
+          <button
+            ref={leave}
+            type="button"
+            className="h-7 rounded-md px-2 text-sm text-g8 hover:bg-g3"
+            onClick={onClose}
+          >
+            {state.kind === "ended" ? "Close" : "End shell"}
+          </button>
+        </span>
       </div>
       <div className="min-h-[220px] flex-1 overflow-hidden bg-g0 px-2 py-1">
         <div ref={box} role="application" aria-label="Terminal" className="size-full" />

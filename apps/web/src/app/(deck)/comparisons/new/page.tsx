@@ -1,0 +1,1 @@
+export { NewComparisonPage as default } from "../../../../features/new-comparison/new-comparison-page.tsx";
