@@ -5,7 +5,7 @@ import { longFirst } from "./long-first.ts";
 export default defineConfig({
   test: {
     include: ["e2e/**/*.test.ts"],
-    exclude: ["**/node_modules/**", "e2e/runner/**"],
+    exclude: ["**/node_modules/**", "e2e/{runner,fidelity}/**"],
     maxWorkers: 2,
     // The one that computes beside one that waits.
     sequence: { sequencer: longFirst(["replay", "commands", "kill"].map((name) => `e2e/real/${name}.test.ts`)) },

@@ -144,7 +144,7 @@ function configFor({ rollouts }: Options) {
       ...config.algorithm,
       groupsPerStep: rollouts / groupSize,
       groupSize,
-      ...(groupSize === 1 ? { advantage: "centred" } : {}),
+      ...(groupSize === 1 ? { advantage: "reinforce++" } : {}),
     },
     evaluation: { samples: 0 },
     budget: { steps: 10_000 },

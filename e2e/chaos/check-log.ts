@@ -129,12 +129,13 @@ export const rules: readonly Rule[] = [
               group by 1 having count(*) > 1`,
   },
   {
+    // But where somebody set the run back: from there they count on.
     says: "versions that serve never go back",
     broken: `select seq, version, before from (
-               select seq, (body->>'version')::int as version,
+               select seq, type, (body->>'version')::int as version,
                       lag((body->>'version')::int) over (order by seq) as before
-                 from events where run_id = $1 and type = 'version-serving') v
-              where version < before`,
+                 from events where run_id = $1 and type in ('version-serving', 'run-restored')) v
+              where version < before and type = 'version-serving'`,
   },
   {
     says: "a run that is over holds no lease and has no rollout under way",

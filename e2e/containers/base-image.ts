@@ -1,12 +1,10 @@
 /**
- * A base image made here, since none can be pulled: Debian by debootstrap, the running Node and npm, the machine's certificates,
- * and the packages of the Python environment that the tests use.
+ * A base image made here, since none can be pulled: Debian by debootstrap, the running Node and npm, and the machine's
+ * certificates.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import path from "node:path";
-
-const python = "3.11";
 
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): string {
   const result = spawnSync(command, args, { env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
@@ -22,9 +20,8 @@ export function makeBaseImage(options: {
   readonly folder: string;
   readonly tag: string;
   readonly env: NodeJS.ProcessEnv;
-  readonly sitePackages: string;
 }): void {
-  const { folder, tag, env, sitePackages } = options;
+  const { folder, tag, env } = options;
   run("debootstrap", ["--variant=minbase", "--include=ca-certificates,python3,python3-venv", "bookworm", folder]);
   mkdirSync(path.join(folder, "usr/local/lib/node_modules"), { recursive: true });
   cpSync(process.execPath, path.join(folder, "usr/local/bin/node"));
@@ -33,17 +30,6 @@ export function makeBaseImage(options: {
   symlinkSync("../lib/node_modules/npm/bin/npm-cli.js", path.join(folder, "usr/local/bin/npm"));
   const certificates = "etc/ssl/certs/ca-certificates.crt";
   if (existsSync(`/${certificates}`)) cpSync(`/${certificates}`, path.join(folder, certificates));
-  const target = path.join(folder, `usr/local/lib/python${python}/dist-packages`);
-  mkdirSync(path.dirname(target), { recursive: true });
-  cpSync(sitePackages, target, { recursive: true });
   const importing = `tar -C '${folder}' -c . | docker import --change 'ENV NODE_EXTRA_CA_CERTS=/${certificates}' - ${tag}`;
   run("bash", ["-o", "pipefail", "-c", importing], env);
-}
-
-/** The site-packages of the interpreter that the tests use; undefined when its version is not the base image's. */
-export function sitePackagesOf(interpreter: string): string | undefined {
-  const code =
-    "import sysconfig, sys; print(f'{sys.version_info[0]}.{sys.version_info[1]}', sysconfig.get_paths()['purelib'])";
-  const [version, folder] = run(interpreter, ["-c", code]).trim().split(" ");
-  return version === python ? folder : undefined;
 }

@@ -87,6 +87,13 @@ test("pause, resume, stop; a run that was stopped is not a success", async () =>
   const quota = await here("quota", "set", "alpha", "12", "--resource", "sandbox", "--json");
   expect(linesOf(quota)[0]).toMatchObject({ quotas: [{ project: "alpha", resource: "sandbox", quota: 12 }] });
   expect((await here("quota", "list")).stdout).toContain("alpha");
+  // What can't be set is said, with an exit code.
+  const odd = await here("quota", "set", "alpha", "many", "--resource", "sandbox");
+  expect([odd.code, odd.stderr]).toEqual([2, expect.stringContaining("a number")]);
+  const idle = await here("pool", "set", "sandbox");
+  expect([idle.code, idle.stderr]).toEqual([1, expect.stringContaining("nothing to set")]);
+  const reserve = await here("pool", "set", "sandbox", "--size", "8", "--evaluation-reserve", "9");
+  expect([reserve.code, reserve.stderr]).toEqual([1, expect.stringContaining("at most 8")]);
   expect((await here("rollout", "hold", "nothere12345")).code).toBe(1);
 
   expect(["pausing", "paused"]).toContain(await act("pause"));

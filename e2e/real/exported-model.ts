@@ -23,9 +23,9 @@ export async function exportModel(server: { url: string; apiKey: string }, check
 
 const Header = z.record(z.string(), z.looseObject({ dtype: z.string(), data_offsets: z.tuple([z.int(), z.int()]) }));
 
-/** Tensors of a folder's model.safetensors by name; all are float32. */
-export function readTensors(folder: string): Map<string, Float32Array> {
-  const file = readFileSync(path.join(folder, "model.safetensors"));
+/** Tensors of a folder's safetensors file by name; all are float32. */
+export function readTensors(folder: string, name = "model.safetensors"): Map<string, Float32Array> {
+  const file = readFileSync(path.join(folder, name));
   const start = 8 + Number(file.readBigUInt64LE(0));
   const { __metadata__: _, ...entries } = z
     .record(z.string(), z.unknown())

@@ -36,7 +36,8 @@ export function processTree(root: number): SystemProcess[] {
   return found;
 }
 
-const marks: Record<Exclude<Part, "web">, string> = {
+/** The fleet is no process of its own: its loop runs in the supervisor. */
+const marks: Record<Exclude<Part, "web" | "fleet">, string> = {
   api: "apps/api/dist/main.mjs",
   worker: "apps/worker/dist/main.mjs",
   "gpu-worker": "-m rolldeck_gpu_worker",

@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connectTinker } from "@rolldeck/backends/tinker/connect";
-import { RunConfig } from "@rolldeck/contracts/run-config";
 import { WorkerModel } from "@rolldeck/contracts/wire/tinker";
 import { readTrainingRows } from "@rolldeck/db/training/training-rows";
 import type pg from "pg";
@@ -18,7 +17,7 @@ import { checkLog } from "../chaos/check-log.ts";
 import { root } from "./command-line.ts";
 import { exportModel, largestDifference, readTensors, transformersLogprobs } from "./exported-model.ts";
 import { gpuWorkerKeyOf, type RealStack, startRealStack } from "./real-stack.ts";
-import { tinyConfig } from "./tiny-run.ts";
+import { learningConfig } from "./tiny-run.ts";
 
 const steps = 3;
 /** The update that is cut in two. */
@@ -38,26 +37,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A little warm start, so that rollouts differ: some look up too much, which costs a little, and cut ones are trained as well. */
-function learningConfig(): RunConfig {
-  const tiny = tinyConfig(steps);
-  return RunConfig.parse({
-    ...tiny,
-    seed: 7,
-    model: { name: "quickstart", warmStart: { steps: 45, demosPerStep: 32, learningRate: 4e-3 } },
-    agent: { ...tiny.agent, maxTurns: 8, sampling: { temperature: 0.7, maxTokensPerTurn: 32 } },
-    algorithm: {
-      ...tiny.algorithm,
-      groupsPerStep: 24,
-      groupSize: 6,
-      learningRate: 1e-3,
-      microBatchTokens: 1024,
-      trainCut: true,
-    },
-    checkpoints: { every: steps, keep: 2 },
-  });
-}
-
 const lock = 4_477;
 /** Between forward_backward and optim_step the worker notes the trainer's log-probabilities: there it waits for our lock. */
 const holdUpdate = `
@@ -69,7 +48,7 @@ end $$;
 create trigger hold_update before update on training_rows for each row execute function hold_update();`;
 
 test("killed between forward_backward and optim_step, weights come out equal within 1e-6", async () => {
-  const config = learningConfig();
+  const config = learningConfig(steps, { groupsPerStep: 24 });
   await stack.pool.query(holdUpdate);
   holder = await stack.pool.connect();
   await holder.query("select pg_advisory_lock($1)", [lock]);

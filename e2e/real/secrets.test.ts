@@ -14,6 +14,7 @@ import { tinyConfig } from "./tiny-run.ts";
 const canaries = new Map([
   ["owner token", "rdo_owner-canary-0123456789abcdef0123456789"],
   ["GPU worker key", "tml-gpu-canary-0123456789abcdef0123456789"],
+  ["fleet secret", "fleet-canary-0123456789abcdef0123456789"],
   ["password of an endpoint", "pw-canary"],
   ["key of a listed endpoint", "sk-canary-0001"],
   ["password of a listed endpoint", "pw-listed-canary"],
@@ -32,6 +33,7 @@ beforeAll(async () => {
   mkdirSync(path.join(folder, "secrets"), { mode: 0o700 });
   writeFileSync(path.join(folder, "owner-token"), `${canary("owner token")}\n`, { mode: 0o600 });
   writeFileSync(path.join(folder, "secrets/gpu-worker-key"), `${canary("GPU worker key")}\n`, { mode: 0o600 });
+  writeFileSync(path.join(folder, "secrets/fleet-secret"), `${canary("fleet secret")}\n`, { mode: 0o600 });
   // It takes no key at all, and says so with the key.
   hosted = await startCompletionServer({
     answer: ({ headers }) => ({ status: 400, body: { error: { message: `refused: ${headers.authorization}` } } }),
@@ -168,13 +170,20 @@ test("no canary in arguments of processes, and in their environments only what e
   expect(leaksIn(tree.map(({ commandLine }) => commandLine).join("\n"))).toEqual([]);
   const environment = (part: KillablePart): string =>
     readFileSync(`/proc/${processOf(stack.pid, part)}/environ`, "utf8");
-  expect(leaksIn(environment("api"))).toEqual(["database password"]);
-  expect(leaksIn(environment("worker"))).toEqual(["GPU worker key", "database password"]);
+  // The API exports checkpoints and serves them.
+  expect(leaksIn(environment("api"))).toEqual(["GPU worker key", "database password"]);
+  expect(leaksIn(environment("worker"))).toEqual(["GPU worker key", "fleet secret", "database password"]);
   expect(leaksIn(environment("gpu-worker"))).toEqual(["GPU worker key"]);
 });
 
 test("no canary in logs and files but those made for it", () => {
-  const kept = ["owner-token", "secrets/gpu-worker-key", "secrets/endpoints.json", "postgres/password"];
+  const kept = [
+    "owner-token",
+    "secrets/gpu-worker-key",
+    "secrets/fleet-secret",
+    "secrets/endpoints.json",
+    "postgres/password",
+  ];
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))

@@ -1,6 +1,6 @@
 /** Runs that cost seconds: the quickstart policy, few rollouts, few steps. */
 import { presets } from "@rolldeck/contracts/presets";
-import type { RunConfigInput } from "@rolldeck/contracts/run-config";
+import { RunConfig, type RunConfigInput } from "@rolldeck/contracts/run-config";
 
 /** Two groups of four a step, no warm start: it checks the machinery and learns nothing. */
 export function tinyConfig(steps: number): RunConfigInput {
@@ -13,6 +13,26 @@ export function tinyConfig(steps: number): RunConfigInput {
     checkpoints: { every: 2, keep: 2 },
     budget: { steps },
   };
+}
+
+/** A little warm start, so that rollouts differ: some look up too much, which costs a little, and cut ones are trained as well. */
+export function learningConfig(steps: number, algorithm: RunConfigInput["algorithm"]): RunConfig {
+  const tiny = tinyConfig(steps);
+  return RunConfig.parse({
+    ...tiny,
+    seed: 7,
+    model: { name: "quickstart", warmStart: { steps: 45, demosPerStep: 32, learningRate: 4e-3 } },
+    agent: { ...tiny.agent, maxTurns: 8, sampling: { temperature: 0.7, maxTokensPerTurn: 32 } },
+    algorithm: {
+      ...tiny.algorithm,
+      groupSize: 6,
+      learningRate: 1e-3,
+      microBatchTokens: 1024,
+      trainCut: true,
+      ...algorithm,
+    },
+    checkpoints: { every: steps, keep: 2 },
+  });
 }
 
 /** The same as a person writes it. */

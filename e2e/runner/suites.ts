@@ -1,10 +1,13 @@
 /** The suites of `npm test`, in the order in which a failure is cheapest to see; `all` marks those of `test:all` only. */
 import { randomInt } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { preparePython } from "../../apps/cli/src/start/python-environment.ts";
 import { ensureWebBuilt } from "../../apps/cli/src/start/web-build.ts";
+import { prepareEnvironment } from "../fidelity/environment.ts";
+import { fidelitySuite } from "../fidelity/fidelity-suite.ts";
+import { outsidePackages } from "../fidelity/packages.ts";
 import { gatesOf, runGates } from "./gates.ts";
 import { resultOfJunit } from "./junit-report.ts";
 import { runCommand } from "./run-command.ts";
@@ -20,6 +23,7 @@ export interface Suite {
 
 export const root = path.resolve(import.meta.dirname, "../..");
 const minute = 60_000;
+const endToEndConfig = "e2e/vitest.config.ts";
 const say = (text: string): void => {
   process.stdout.write(text);
 };
@@ -87,7 +91,25 @@ async function pytest(): Promise<SuiteResult> {
 async function endToEnd(limitMs: number, ...filters: string[]): Promise<SuiteResult> {
   process.env.ROLLDECK_PYTHON ??= await testPython();
   mkdirSync(path.join(root, "test-results"), { recursive: true });
-  return vitest("e2e/vitest.config.ts", limitMs, filters);
+  return vitest(endToEndConfig, limitMs, filters);
+}
+
+/** What needs a trainer's own packages, from the environment that the comparisons use. */
+async function withTrainer(name: "skyrl" | "verl", filter: string): Promise<SuiteResult> {
+  const variable = `ROLLDECK_${name.toUpperCase()}_PYTHON`;
+  process.env[variable] ??= await prepareEnvironment(name, (line) => say(`${line}\n`));
+  return endToEnd(9 * minute, filter);
+}
+
+/** Of the tests of the whole product with its real model server: `npm test` is over in 20 minutes without the long ones. */
+const realEveryTime = ["kill", "hostile-text", "template-parity", "sandboxes-ahead"].map(realTest);
+const realSometimes = (): string[] =>
+  readdirSync(path.join(root, "e2e/real"))
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => realTest(name.replace(/\.test\.ts$/, "")))
+    .filter((name) => !realEveryTime.includes(name));
+function realTest(name: string): string {
+  return `e2e/real/${name}.test.ts`;
 }
 
 /** Tests of what judges chaos. */
@@ -110,6 +132,7 @@ const inDocker = "e2e/docker.vitest.config.ts";
 /** Of the tests in Docker: containers themselves, the agent's shell in them, and grading. The others belong to `test:all`. */
 const everyTime = [
   "docker/docker.docker",
+  "packages/fleet/src/docker",
   "docker/beside.docker",
   "docker/kill-processes",
   "shell.docker",
@@ -121,6 +144,7 @@ const sometimes = [
   "docker/images",
   "docker/leftovers",
   "packages/sandbox/src/kubernetes",
+  "packages/fleet/src/kubernetes",
   "packages/sandbox/src/process",
   "apps/sandbox-server",
   "apps/cli",
@@ -134,7 +158,7 @@ export const suites: readonly Suite[] = [
     all: false,
     run: () => runGates(gatesOf(root), { cwd: root, limitMs: 8 * minute, say }),
   },
-  { name: "unit", all: false, run: () => vitest("vitest.config.ts", 12 * minute) },
+  { name: "unit", all: false, run: () => vitest("vitest.config.ts", 15 * minute) },
   { name: "docker", all: false, run: () => vitest(inDocker, 8 * minute, everyTime) },
   { name: "pytest", all: false, needsPython: true, run: pytest },
   { name: "walks", all: false, needsPython: true, run: walks },
@@ -144,8 +168,9 @@ export const suites: readonly Suite[] = [
     needsPython: true,
     run: () => endToEnd(6 * minute, "e2e/chaos/short", "e2e/chaos/kill-reconcile", ...judges),
   },
-  { name: "real", all: false, needsPython: true, run: () => endToEnd(8 * minute, "e2e/real") },
+  { name: "real", all: false, needsPython: true, run: () => endToEnd(5 * minute, ...realEveryTime) },
   { name: "compose", all: false, needsPython: true, run: () => endToEnd(2 * minute, "e2e/containers/compose") },
+  { name: "real-long", all: true, needsPython: true, run: () => endToEnd(9 * minute, ...realSometimes()) },
   { name: "swe", all: true, needsPython: true, run: () => endToEnd(10 * minute, "e2e/swe") },
   {
     name: "kills",
@@ -153,7 +178,21 @@ export const suites: readonly Suite[] = [
     needsPython: true,
     run: () => endToEnd(9 * minute, "e2e/chaos/kill-worker", "e2e/chaos/kill-gpu-worker", "e2e/chaos/kill-async"),
   },
+  // The official client and its cookbook, in the environment of `fidelity-cookbook`.
+  { name: "sdk", all: true, needsPython: true, run: () => endToEnd(10 * minute, "e2e/sdk") },
+  { name: "training", all: true, needsPython: true, run: () => endToEnd(8 * minute, "e2e/training") },
   { name: "fuzz", all: true, run: fuzz },
   { name: "sandboxes", all: true, run: () => vitest(inDocker, 10 * minute, sometimes) },
-  { name: "images", all: true, needsPython: true, run: () => endToEnd(10 * minute, "e2e/containers/images") },
+  { name: "images", all: true, run: () => vitest(endToEndConfig, 10 * minute, ["e2e/containers/images"]) },
+  // Builds the GPU worker's image and runs it; and a real Ray, in an environment of its own.
+  { name: "fleet-image", all: true, run: () => vitest(endToEndConfig, 10 * minute, ["e2e/fleet"]) },
+  { name: "ray", all: true, run: () => vitest(endToEndConfig, 8 * minute, ["e2e/ray"]) },
+  { name: "skyrl-server", all: true, needsPython: true, run: () => withTrainer("skyrl", "e2e/skyrl") },
+  { name: "skyrl-bridge", all: true, needsPython: true, run: () => withTrainer("skyrl", "e2e/bridges/skyrl") },
+  { name: "verl-bridge", all: true, needsPython: true, run: () => withTrainer("verl", "e2e/bridges/verl") },
+  { name: "launched-trainers", all: true, needsPython: true, run: () => withTrainer("verl", "e2e/bridges/launched") },
+  // One environment each, with its own Python.
+  ...outsidePackages.map(
+    (name): Suite => ({ name: `fidelity-${name}`, all: true, run: () => fidelitySuite(name, say) }),
+  ),
 ];

@@ -17,6 +17,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: "Docker", command: "dockerd", packages: ["docker.io", "docker-compose"] },
   // The daemon asks for it even where it may change nothing.
   { name: "iptables", command: "iptables", packages: ["iptables"] },
+  { name: "sshd", command: "sshd", packages: ["openssh-server"] },
   { name: "bubblewrap", command: "bwrap", packages: ["bubblewrap"] },
   { name: "debootstrap", command: "debootstrap", packages: ["debootstrap"] },
 ];

@@ -3,11 +3,13 @@
  * API, socket and pages are the real ones, and so are the processes behind the shell.
  */
 import { readFile } from "node:fs/promises";
+import { heldReason } from "@rolldeck/contracts/api/sandboxes";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalShells, localShells } from "../../apps/api/testing/local-shells.ts";
 import { rolldeck } from "../real/command-line.ts";
 import { chromiumMissing, chromiumName, openSignedIn, patienceMs } from "./testing/browser.ts";
+import { frameMoves } from "./testing/frame-moves.ts";
 import { type PageStack, startPageStack } from "./testing/page-stack.ts";
 import { type SandboxStory, seedSandboxStory, storyPatch } from "./testing/sandbox-story.ts";
 
@@ -114,7 +116,15 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
   test("times stand by stage with what the sandboxes were busy with", async () => {
     await open(story.wrong, "?pane=timing");
     const table = page.getByRole("table", { name: "Where the time went" });
-    for (const label of ["init", "open the sandbox", "commands of the agent", "verify (grading)", "run the tests"])
+    for (const label of [
+      "model calls",
+      "tool calls",
+      "init",
+      "open the sandbox",
+      "commands of the agent",
+      "verify (grading)",
+      "run the tests",
+    ])
       await table.getByRole("cell", { name: label, exact: true }).first().waitFor();
   });
 
@@ -128,6 +138,13 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
     await log.getByText("its processes were ended", { exact: false }).waitFor();
     await page.getByRole("button", { name: "Grading" }).click();
     await page.getByRole("status").filter({ hasText: "1 of 3" }).waitFor();
+  });
+
+  test("a live rollout says how long its stage goes on, and that what it will leave is not there yet", async () => {
+    await open(story.live, "?pane=timing");
+    await page.getByRole("row", { name: /^run .* so far/ }).waitFor();
+    await open(story.live, "?pane=patch");
+    await page.getByRole("heading", { name: "No patch yet" }).waitFor();
   });
 
   test("a shell opens in a kept sandbox, takes keys, is left by its key, and says how it ended", async () => {
@@ -162,6 +179,17 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
     await page.getByText("1 in use · 1 kept · 1 closed").waitFor();
     const table = page.getByRole("table", { name: "Sandboxes" });
     expect(await table.locator("tbody tr").count()).toBe(2);
+    await table.getByRole("link", { name: "train-7 · 2" }).waitFor();
+    // Whatever its names, no column of it is out of sight.
+    await stack.api.database.pool.query("update sandboxes set network = $1, image = $2 where id = $3", [
+      `allow: ${"files.example.org, ".repeat(6)}`,
+      `registry.example.org/${"a-long-name/".repeat(12)}image:latest`,
+      story.liveSandbox,
+    ]);
+    await table.getByText("registry.example.org/", { exact: false }).waitFor();
+    const hidden = () => table.evaluate(({ parentElement: box }) => (box ? box.scrollWidth - box.clientWidth : -1));
+    await expect.poll(hidden).toBe(0);
+    expect(await frameMoves(page)).toBe("");
     await page.getByRole("button", { name: "All" }).click();
     await table.locator("tbody tr").nth(2).waitFor();
     await table.locator(`[data-sandbox="${story.liveSandbox}"]`).getByRole("button", { name: "Open shell" }).click();
@@ -239,6 +267,12 @@ describe.skipIf(chromiumMissing)(`sandboxes in the inspector, ${chromiumName}`, 
   test("a kept sandbox is kept for longer, and let go", async () => {
     await open(story.wrong, "?pane=sandboxes");
     const row = page.locator(`[data-sandbox="${story.keptSandbox}"]`);
+    const { pool } = stack.api.database;
+    const because = (reason: string) =>
+      pool.query("update sandboxes set reason = $1 where id = $2", [reason, story.keptSandbox]);
+    await because(heldReason);
+    await row.getByText("until it is graded").waitFor();
+    await because("its rollout is over");
     await row.getByText(/2\d\smin left/).waitFor();
     await row.getByRole("button", { name: "Keep 30 min" }).click();
     await row.getByText(/(29|30)\smin left/).waitFor();

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createSignInCode } from "@rolldeck/db/auth/sign-in-codes";
 import type { ApiParts } from "../../../apps/api/src/compose.ts";
+import type { ApiSettings } from "../../../apps/api/src/env.ts";
 import { createLog } from "../../../apps/api/src/log.ts";
 import { startTestApi, type TestApi } from "../../../apps/api/testing/start-api.ts";
 import { ensureWebBuilt } from "../../../apps/cli/src/start/web-build.ts";
@@ -15,11 +16,18 @@ export interface PageStack {
   close(): Promise<void>;
 }
 
-export async function startPageStack(parts: ApiParts = {}): Promise<PageStack> {
+export async function startPageStack(
+  parts: ApiParts = {},
+  settings: Partial<Omit<ApiSettings, "webUrl">> = {},
+): Promise<PageStack> {
   await ensureWebBuilt(root, () => {});
   const webPort = await freePort();
   const web = startPages(webPort);
-  const api = await startTestApi({ webUrl: new URL(`http://127.0.0.1:${webPort}`) }, createLog("silent"), parts);
+  const api = await startTestApi(
+    { ...settings, webUrl: new URL(`http://127.0.0.1:${webPort}`) },
+    createLog("silent"),
+    parts,
+  );
   await untilPagesAnswer(webPort, web);
   return {
     url: api.url,
