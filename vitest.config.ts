@@ -7,7 +7,7 @@ export default defineConfig({
       "packages/**/*.test.ts",
       "apps/{api,worker,cli,sandbox-server}/**/*.test.ts",
       "apps/web/**/*.test.{ts,tsx}",
-      "e2e/runner/*.test.ts",
+      "e2e/{runner,fidelity}/*.test.ts",
     ],
     // Those open sandboxes by the dozen, most of them in a Docker daemon: e2e/docker.vitest.config.ts runs them.
     exclude: ["**/node_modules/**", "**/.next/**", "**/*.{docker,sandbox}.test.ts"],
@@ -15,6 +15,8 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 120_000,
     maxWorkers: 2,
+    // A file's modules and its Postgres serve the next file too: starting them anew for each took longer than many files' tests.
+    isolate: false,
     passWithNoTests: true,
   },
 });

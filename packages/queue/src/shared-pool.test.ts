@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { queueNames } from "@rolldeck/contracts/jobs";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type RestartableServer, startPostgres } from "../testing/postgres.ts";
 import { until } from "../testing/queue-rig.ts";
 import { connectQueue } from "./connection.ts";
@@ -28,6 +28,7 @@ test("four consumers and a producer stay within the pool and leave its names to 
   const warnings: Error[] = [];
   const listen = (warning: Error): void => void warnings.push(warning);
   process.on("warning", listen);
+  onTestFinished(() => void process.off("warning", listen));
   const connection = await connectQueue({ pool });
   const producer = new Producer(connection);
   let handled = 0;
@@ -55,7 +56,6 @@ test("four consumers and a producer stay within the pool and leave its names to 
   await Promise.all(consumers.map((consumer) => consumer.close(1000)));
   await producer.close();
   await connection.close();
-  process.off("warning", listen);
   expect(warnings).toEqual([]);
   await pool.end();
 });

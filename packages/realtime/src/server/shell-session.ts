@@ -1,7 +1,7 @@
 /**
  * One socket's shell. Invariants: at most one per socket and `limits.shells` on the server; what is opened is left again, once, whatever
- * ends it; a shell that can't be checked does not go on; output waits for the client and for its pace, input for the sandbox, so neither costs memory here; the client is told why
- * it ended.
+ * ends it; a shell that can't be checked does not go on; output waits for the client and for its pace, input and sizes for the sandbox, so none
+ * costs memory here; the client is told why it ended.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -46,6 +46,8 @@ export class ShellSession {
   #over: Promise<void> = Promise.resolve();
   #inputs = 0;
   #lastInput: Promise<void> = Promise.resolve();
+  #wantedSize: ResizeShell | null = null;
+  #resizing: Promise<void> | null = null;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #check: ReturnType<typeof setInterval> | undefined;
   #checking = false;
@@ -178,9 +180,19 @@ export class ShellSession {
 
   #resize(size: unknown): void {
     const parsed = ResizeShell.safeParse(size);
-    const resize = this.#shell?.process.resize?.bind(this.#shell.process);
-    // Another size is no reason to end a shell: at worst its lines break in the wrong places.
-    if (parsed.success && resize) resize(parsed.data.columns, parsed.data.rows).catch(this.options.onError);
+    if (!parsed.success || !this.#shell) return;
+    this.#wantedSize = parsed.data;
+    this.#resizing ??= this.#resizeAll(this.#shell.process);
+  }
+
+  /** One at a time, and of those that came meanwhile the last: each is a call on the sandbox's runtime. Never throws. */
+  async #resizeAll(process: OpenedShell["process"]): Promise<void> {
+    for (let size = this.#wantedSize; size && !this.#ending.signal.aborted; size = this.#wantedSize) {
+      this.#wantedSize = null;
+      // Another size is no reason to end a shell: at worst its lines break in the wrong places.
+      await process.resize?.(size.columns, size.rows).catch(this.options.onError);
+    }
+    this.#resizing = null;
   }
 
   #touched(): void {
