@@ -19,10 +19,10 @@ import type { BatchRow } from "@rolldeck/contracts/batch-row";
 import { prepareEnvironment } from "../fidelity/environment.ts";
 import { gpuWorkerKeyOf } from "../real/real-stack.ts";
 import { firstDisagreement, pageDisagreement, recomputed, rowsOfRollouts } from "./compare/agreement.ts";
-import { type ComparedScene, startComparedScene } from "./compare/compared-scene.ts";
+import { bridgedTrainers } from "./compare/bridged-trainers.ts";
+import { type ComparedScene, startComparedScene, type TrainerEngine } from "./compare/compared-scene.ts";
 import { covers, differences, type RowLogprobs, tinkerForward } from "./compare/forward-logprobs.ts";
 import type { OutsideTrainer, TrainerSettings } from "./compare/outside-trainer.ts";
-import { skyrlBridge } from "./compare/skyrl-bridge.ts";
 import { comparedConfig, groups, rank, refusedFields, samples, variants } from "./compare/variants.ts";
 
 type Progress = (line: string) => void;
@@ -39,8 +39,6 @@ interface Measured {
   readonly refused?: readonly string[];
 }
 
-/** VeRL's stands here as soon as there is one. */
-const outsideTrainers: readonly OutsideTrainer[] = [skyrlBridge];
 const rollouts = 64;
 const tolerance = 1e-4;
 const limitMs = 45 * 60_000;
@@ -59,6 +57,7 @@ export async function run(args: string[], progress: Progress): Promise<object> {
   const steps = Number(values.steps ?? (values.quick ? 3 : 10));
   const warmSteps = Number(values["warm-steps"] ?? (values.quick ? 20 : 150));
   process.env.ROLLDECK_SKYRL_PYTHON ??= await prepareEnvironment("skyrl", progress);
+  process.env.ROLLDECK_VERL_PYTHON ??= await prepareEnvironment("verl", progress);
   const scene = await startComparedScene({ seed, steps: warmSteps, limitMs, progress, rank });
   try {
     return await compare(scene, { seed, steps, progress });
@@ -71,9 +70,9 @@ async function compare(scene: ComparedScene, settings: Settings): Promise<object
   const { progress } = settings;
   const { rolldeck } = scene.stack;
   const trainers = await Promise.all(
-    outsideTrainers.map(async (trainer) => {
+    bridgedTrainers.map(async (trainer) => {
       const engine = await scene.engine(trainer.name.replaceAll(" ", "-"));
-      return { trainer, engine, settings: trainerSettings(scene, engine.served, settings.steps) };
+      return { trainer, engine, settings: trainerSettings(scene, engine, settings.steps) };
     }),
   );
   const addresses = new Map(trainers.map(({ trainer, engine }) => [trainer.name, engine.server.url]));
@@ -127,10 +126,11 @@ const runIdOf = ({ runs }: LaunchedComparison, label: string): string => {
   return found.runId;
 };
 
-function trainerSettings(scene: ComparedScene, served: string, steps: number): TrainerSettings {
+function trainerSettings(scene: ComparedScene, engine: TrainerEngine, steps: number): TrainerSettings {
   const { learningRate, beta2, clipLow, clipHigh, kl } = comparedConfig({ seed: 1, steps }).algorithm;
-  const fixed = { groups, samples, leaseS: 120, base: scene.base, served };
-  return { ...fixed, steps, learningRate, beta2, clipLow, clipHigh, klCoefficient: kl.coefficient };
+  const asked = { groups, samples, leaseS: 120, steps };
+  const update = { learningRate, beta2, clipLow, clipHigh, klCoefficient: kl.coefficient };
+  return { ...asked, ...update, base: scene.base, served: engine.served, engines: engine.server.url };
 }
 
 /** The same request with SkyRL's Tinker server in it writes nothing, and says why. @returns the fields */
@@ -184,7 +184,7 @@ async function expectAgreement(
   const detail = await stack.rolldeck.getComparison(comparisonId);
   for (const { label, runId } of runs) {
     const steps = measured.find(({ name }) => name === label)?.steps ?? 0;
-    const outside = outsideTrainers.some(({ name }) => name === label);
+    const outside = bridgedTrainers.some(({ name }) => name === label);
     const wrong = await firstDisagreement(stack.rolldeck, detail, { runId, steps, outside });
     if (wrong !== null) throw new Error(wrong);
   }

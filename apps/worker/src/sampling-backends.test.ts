@@ -48,6 +48,8 @@ async function start(endpoints: object[]): Promise<Rig> {
   rig = await startRig({ env: { ROLLDECK_ENDPOINTS: file, HOSTED_KEY: "sk-canary-0001" } });
   return rig;
 }
+/** Its reference is kept by whoever trains: neither an evaluation nor this server's side of a driven run. */
+const kl = { coefficient: 1e-3 };
 const evaluate = (change: Partial<RunConfigInput>): RunConfigInput =>
   smokeConfig({
     kind: "evaluate",
@@ -79,7 +81,8 @@ const completed = (made: Rig, runId: string) =>
 test("completions by address: preparing → running → completed without a GPU worker, at version 0", async () => {
   const server = await serve(sampleIds);
   const made = await start([]);
-  const runId = await made.launch(evaluate({ backend: { name: "openai-completions", endpoint: server.url } }));
+  const backend = { name: "openai-completions", endpoint: server.url };
+  const runId = await made.launch(evaluate({ backend, algorithm: { kl } }));
   expect(await completed(made, runId)).toEqual(["completed", "the evaluation is done"]);
   const count = (sql: string) => made.value(sql, [runId]);
   expect(await count("select count(*)::int from rollouts where run_id = $1 and success")).toBe(6);
@@ -131,7 +134,8 @@ test("an outside trainer drives a run over completions and gets ids with log-pro
   const made = await start([]);
   const backend = { name: "openai-completions", endpoint: server.url };
   const model = { name: "quickstart", warmStart: null };
-  const runId = await made.launch(smokeConfig({ stepSource: "driven", backend, model, budget: { steps: 1 } }));
+  const config = smokeConfig({ stepSource: "driven", backend, model, budget: { steps: 1 } });
+  const runId = await made.launch({ ...config, algorithm: { ...config.algorithm, kl } });
   await made.untilStatus(runId, "running");
   const { pool } = made.database;
   await renewTrainerLease(pool, { runId, leaseMs: 60_000 });

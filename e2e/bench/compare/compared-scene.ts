@@ -18,7 +18,7 @@ export interface ComparedScene {
   readonly skyrl: SkyrlServer;
   close(): Promise<void>;
 }
-interface TrainerEngine {
+export interface TrainerEngine {
   readonly server: PolicyServer;
   /** Where the trainer leaves its versions. */
   readonly served: string;

@@ -8,6 +8,8 @@ export interface TrainerSettings {
   readonly leaseS: number;
   readonly base: string;
   readonly served: string;
+  /** Address of what samples the versions in `served`. */
+  readonly engines: string;
   readonly learningRate: number;
   readonly beta2: number;
   readonly clipLow: number;

@@ -17,10 +17,10 @@ driven = bridge.parent / "driven"
 sys.path[:0] = [str(folder) for folder in (bridge, bridge / "testing", driven, driven / "testing")]
 
 import torch
-from rolldeck_driven.batch import AskedBatch, Instance
 from rolldeck_skyrl.generator_output import generator_output
 from served_policy import logprobs_of
 from skyrl.backends.skyrl_train.utils.ppo_utils import compute_approx_kl
+from stored_rows import as_batch
 from train_loop import TrainLoop
 from transformers import AutoModelForCausalLM
 
@@ -53,15 +53,10 @@ class ComparedLoop(TrainLoop):
 
     def forward(self, rows: list[dict[str, Any]]) -> list[list[float]]:
         """@param rows: `tokens`, `mask`, `logprobs` of a rollout each, as the API gives them"""
-        places = tuple((place, 0) for place in range(len(rows)))
-        asked = AskedBatch(1, tuple(Instance(0, place) for place, _ in places), 1, places)
-        finished = {
-            (place, 0): {"rolloutId": str(place), "ending": "answer", "reward": 0.0, "rows": [row]}
-            for place, row in enumerate(rows)
-        }
+        asked, finished = as_batch(rows)
         output = generator_output(asked, finished, (None,) * len(rows), step_wise=False, pad_token_id=0)
         output["rewards"] = [[0.0] * len(response) for response in output["response_ids"]]
-        data = self._trainer.convert_to_training_input(output, [str(place) for place, _ in places])
+        data = self._trainer.convert_to_training_input(output, [str(place) for place in range(len(rows))])
         with torch.no_grad():
             width = data["loss_mask"].shape[1]
             logprobs = self._policy.logprobs(data["sequences"], data["attention_mask"], width)

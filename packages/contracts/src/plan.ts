@@ -33,6 +33,8 @@ export interface RunSnapshot {
   readonly prepareFailures: number;
   /** Why preparing the model can't succeed, however often it is tried; absent or null: it may. */
   readonly prepareRefusal?: string | null;
+  /** Why the newest try failed. */
+  readonly prepareReason?: string | null;
   readonly startedAt: number | null;
   readonly sampledTokens: number;
   /** Known cost of the run when its newest step ended, by the operator's prices; absent or null: nothing is known. */

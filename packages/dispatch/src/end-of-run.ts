@@ -19,7 +19,8 @@ export function prepareEnd({ snapshot, modelReady }: Facts): RunEnd | null {
   if (modelReady) return null;
   if (snapshot.prepareRefusal != null) return { to: "failed", reason: snapshot.prepareRefusal };
   if (snapshot.prepareFailures <= maxPrepareFailures) return null;
-  return { to: "failed", reason: `the model could not be prepared: ${snapshot.prepareFailures} tries failed` };
+  const reason = `the model could not be prepared: ${snapshot.prepareFailures} tries failed`;
+  return { to: "failed", reason: withCause(reason, snapshot.prepareReason) };
 }
 
 export const endOfRun = (facts: Facts): RunEnd | null =>
@@ -31,8 +32,12 @@ function updateEnd({ openSteps }: Facts): RunEnd | null {
   );
   if (!broken) return null;
   const reason = `the update of step ${broken.step} failed ${broken.updateFailures} times`;
-  return { to: "failed", reason: broken.updateReason ? `${reason}, at last because: ${broken.updateReason}` : reason };
+  return { to: "failed", reason: withCause(reason, broken.updateReason) };
 }
+
+/** What went wrong too often, and why it did so the last time. */
+const withCause = (reason: string, cause: string | null | undefined): string =>
+  cause ? `${reason}, at last because: ${cause}` : reason;
 
 /** A step that ended `failed` had nothing to train. */
 function unscoredEnd({ snapshot }: Facts): RunEnd | null {

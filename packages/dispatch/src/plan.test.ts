@@ -51,8 +51,13 @@ describe("the way to running", () => {
     expect(actionsOf({ status: "preparing", ...absent, prepareFailures: 1, prepareRefusal: "no such model" })).toEqual([
       { do: "move-run", from: "preparing", to: "failed", reason: "no such model" },
     ]);
-    expect(actionsOf({ status: "preparing", ...absent, prepareFailures: 6 })).toEqual([
-      { do: "move-run", from: "preparing", to: "failed", reason: "the model could not be prepared: 6 tries failed" },
+    expect(actionsOf({ status: "preparing", ...absent, prepareFailures: 6, prepareReason: "no disk" })).toEqual([
+      {
+        do: "move-run",
+        from: "preparing",
+        to: "failed",
+        reason: "the model could not be prepared: 6 tries failed, at last because: no disk",
+      },
     ]);
   });
 

@@ -100,10 +100,14 @@ async function serve(scene: PrepareScene, model: TrainableModel, source: Weights
   await boot.report("ready", `version ${version} serves`);
 }
 
-/** Every KL is against the run's first weights: those that nothing has kept (the seed's) are saved as its version 0. */
+/**
+ * Every KL is against the run's first weights: those that nothing has kept (the seed's) are saved as its version 0. Where nothing is
+ * trained here there is no KL: an evaluation's model is asked for samples alone, a driven run's reference is its trainer's.
+ */
 async function keepReference({ context, claimed, seat }: PrepareScene, model: TrainableModel): Promise<void> {
   const { runId, claim, config } = claimed;
-  if (config.algorithm.kl.coefficient === 0) return;
+  const trainsHere = config.kind === "train" && config.stepSource === "planned";
+  if (!trainsHere || config.algorithm.kl.coefficient === 0) return;
   const name = `${runId}-reference-${claim}`;
   const saved = await seat.during(model.saveWeights(name, await seat.nextSeq()));
   await recordCheckpoint(context.pool, seat.holder, { version: 0, name, ...saved });

@@ -140,13 +140,17 @@ class TrainLoop:
     def _update(self, batch: DataProto, logprobs: torch.Tensor) -> dict[str, float]:
         """One optimizer step with VeRL's loss. `gap`: the largest |trainer - sampler| of a trained token's logprob."""
         mask = batch.batch["response_mask"]
-        loss_of = core_algos.get_policy_loss_fn("vanilla")
-        loss, _ = loss_of(
-            batch.batch["old_log_probs"], logprobs, batch.batch["advantages"], mask, "token-mean", self._actor
-        )
+        loss = self._loss(batch, logprobs)
         gap = ((logprobs.detach() - batch.batch["rollout_log_probs"]).abs() * mask).max()
         norm = self._policy.step(loss)
         return {"loss": loss.item(), "gradNorm": norm, "gap": gap.item(), "trained": int(mask.sum())}
+
+    def _loss(self, batch: DataProto, logprobs: torch.Tensor) -> torch.Tensor:
+        """VeRL's registered policy loss of the batch."""
+        old, mask = batch.batch["old_log_probs"], batch.batch["response_mask"]
+        loss_of = core_algos.get_policy_loss_fn("vanilla")
+        loss, _ = loss_of(old, logprobs, batch.batch["advantages"], mask, "token-mean", self._actor)
+        return loss
 
 
 if __name__ == "__main__":

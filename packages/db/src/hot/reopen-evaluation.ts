@@ -71,7 +71,7 @@ happened as materialized (
 ),
 ${eventLog({
   wakes: "true",
-  set: "status = 'queued', status_since = now(), reason = $3::text, ended_at = null, prepare_failures = 0, prepare_refusal = null",
+  set: "status = 'queued', status_since = now(), reason = $3::text, ended_at = null, prepare_failures = 0, prepare_refusal = null, prepare_reason = null",
 })}
 select (select count(*) from bumped) = 1 as reopened, (select count(*)::int from moved) as rollouts,
   (select count(sent) from notified) as notified`;

@@ -98,7 +98,7 @@ ${eventLog({
   wakes: "true",
   set: `status = 'queued', status_since = now(), reason = null, ended_at = null,
     started_at = r.started_at + (now() - coalesce(r.ended_at, now())), step = least(r.step, $2::int), serving_version = $2::int,
-    model_boot_id = null, sampling_session_id = null, prepare_failures = 0, prepare_refusal = null, draining = false,
+    model_boot_id = null, sampling_session_id = null, prepare_failures = 0, prepare_refusal = null, prepare_reason = null, draining = false,
     prepare_claim = r.prepare_claim + 1, prepare_worker_id = null, prepare_lease_until = null`,
 })}
 select (select count(*) from bumped) = 1 as restored, (select id from branch) as branch,

@@ -33,7 +33,7 @@ const recentSteps = 16;
 const mostStarts = 1024;
 
 const runSql = `
-select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures, r.prepare_refusal,
+select r.wake, ${ms("now()")} as now, r.status, r.config, r.serving_version, r.model_boot_id, r.prepare_failures, r.prepare_refusal, r.prepare_reason,
   ${ms("r.prepare_lease_until")} as prepare_lease_until, ${ms("r.started_at")} as started_at, r.sampled_tokens::float8 as sampled_tokens,
   ${ms("r.trainer_lease_until")} as trainer_lease_until,
   (select json_build_object('total', m.value, 'step', m.step) from metric_points m
@@ -78,6 +78,7 @@ const RunRow = z.object({
   model_boot_id: z.string().nullable(),
   prepare_failures: z.int(),
   prepare_refusal: z.string().nullable(),
+  prepare_reason: z.string().nullable(),
   prepare_lease_until: time,
   started_at: time,
   sampled_tokens: z.number(),
@@ -155,6 +156,7 @@ function snapshotOf(
     prepareLeaseUntil: run.prepare_lease_until,
     prepareFailures: run.prepare_failures,
     prepareRefusal: run.prepare_refusal,
+    prepareReason: run.prepare_reason,
     startedAt: run.started_at,
     sampledTokens: run.sampled_tokens,
     cost: run.cost,

@@ -76,7 +76,7 @@ ${eventLog({
   wakes: "true",
   // The lease stands for the back-off: the planner asks again when it is past.
   set: `prepare_worker_id = null, prepare_claim = r.prepare_claim + 1, prepare_failures = r.prepare_failures + $4::boolean::int,
-    prepare_refusal = case when $5::boolean then $6::text end,
+    prepare_refusal = case when $5::boolean then $6::text end, prepare_reason = case when $4::boolean then $6::text else r.prepare_reason end,
     prepare_lease_until = case when $4::boolean then now() + ${backOff("r.prepare_failures")} else now() end`,
 })}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;

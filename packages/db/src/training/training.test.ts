@@ -121,7 +121,7 @@ test("the prepare job has one holder; a lost claim sends, writes and renews noth
 
   await failPrepare(pool, { runId, claim: second?.claim ?? 0, reason: "no memory" });
   const failed = await snapshotOf(pool, runId);
-  expect(failed.prepareFailures).toBe(1);
+  expect(failed).toMatchObject({ prepareFailures: 1, prepareReason: "no memory" });
   expect(failed.prepareLeaseUntil ?? 0).toBeGreaterThan(failed.now);
   await pool.query("update runs set prepare_lease_until = now() where id = $1", [runId]);
   const third = await claimPrepare(pool, runId, "w1");
