@@ -53,6 +53,7 @@ test("a scripted trainer takes every rollout of its batches once, and the run ma
   expect(taken).toHaveLength(12);
   expect(new Set(taken).size).toBe(12);
   expect(await made.untilStatus(runId, "completed", "failed", "paused")).toBe("completed");
+  expect(await made.value("select step from runs where id = $1", [runId])).toBe(2);
   expect(made.gpu.stats.requests.get("/api/v1/optim_step")).toBeUndefined();
   expect(await made.value("select count(*)::int from training_rows where run_id = $1", [runId])).toBe(0);
   const { rows } = await made.database.pool.query<{ name: string; step: number; value: number }>(

@@ -1,4 +1,7 @@
-/** How the planner ends steps: only when none of their rollouts is left unsettled; it fences a step's update. */
+/**
+ * How the planner ends steps: only when none of their rollouts is left unsettled; it fences a step's update. A driven step is taken
+ * when it is done here: its update is its trainer's.
+ */
 import { leaseMs } from "@rolldeck/contracts/jobs";
 import type { StepState } from "@rolldeck/contracts/lifecycle";
 import { hasEdge, stepEdges } from "@rolldeck/contracts/lifecycle";
@@ -23,10 +26,11 @@ put_batch as (
 happened as materialized (
   select 1 as ord, run_id, 'step-status' as type, null::text as rollout_id,
     jsonb_build_object('type', 'step-status', 'stepId', id, 'step', step, 'purpose', purpose, 'from', $3::text, 'to', $4::text,
-      'reason', $5::text) as body
+      'reason', $5::text) as body,
+    case when purpose = 'train' and $4::text = 'done' then step end as taken
   from moved where (select count(*) from put_batch) >= 0
 ),
-${eventLog({ wakes: "true" })}
+${eventLog({ counts: "max(taken) as taken", wakes: "true", set: "step = greatest(r.step, c.taken)" })}
 select (select count(*) from bumped) = 1 as made, (select count(sent) from notified) as notified`;
 
 /** @returns false when the step was not (or no longer) as the planner saw it */
