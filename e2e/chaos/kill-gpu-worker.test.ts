@@ -95,7 +95,7 @@ test("killed between forward_backward and optim_step: replays to weights equal w
   const [third] = await readTrainingRows(database.pool, runId, 3, 3);
   expect(third?.rows.some((row) => row.sent)).toBe(true);
   await forwardBackwardRows(reference, third?.rows ?? [], config, async () => 2);
-  await stepModel(reference, third?.rows ?? [], config, { seqId: 3, expectStep: 2 });
+  await stepModel(reference, third?.rows ?? [], config, { step: 3, seqId: 3, expectStep: 2 });
   const { path: expected } = await reference.saveWeights("third", 4);
   const { rows: after } = await database.pool.query("select path from checkpoints where run_id = $1 and version = 3", [
     runId,

@@ -100,7 +100,7 @@ test("killed between forward_backward and optim_step, weights come out equal wit
   const start = await model.saveWeights("start", await nextSeq());
   for (const [at, step] of rows.entries()) {
     await forwardBackwardRows(model, step.rows, config, nextSeq);
-    await stepModel(model, step.rows, config, { seqId: await nextSeq(), expectStep: at });
+    await stepModel(model, step.rows, config, { step: at + 1, seqId: await nextSeq(), expectStep: at });
   }
   const undisturbed = await model.saveWeights("end", await nextSeq());
   const last = z

@@ -95,7 +95,7 @@ async function onceMore(runId: string, config: RunConfig) {
   const nextSeq = async () => ++seqId;
   for (const [at, { rows }] of (await readTrainingRows(rig.database.pool, runId, 1, steps)).entries()) {
     await forwardBackwardRows(model, rows, config, nextSeq);
-    await stepModel(model, rows, config, { seqId: await nextSeq(), expectStep: at });
+    await stepModel(model, rows, config, { step: at + 1, seqId: await nextSeq(), expectStep: at });
   }
   await model.saveWeightsForSampler(await nextSeq());
   await model.unload?.();

@@ -78,7 +78,7 @@ async function differenceAfter(runId: string, config: RunConfig, rows: readonly 
     await model.loadWeights(await pathOf(runId, 0), { optimizer: false, seqId: await nextSeq() });
   for (const [at, step] of rows.entries()) {
     await forwardBackwardRows(model, step.rows, config, nextSeq);
-    await stepModel(model, step.rows, config, { seqId: await nextSeq(), expectStep: at });
+    await stepModel(model, step.rows, config, { step: at + 1, seqId: await nextSeq(), expectStep: at });
   }
   const again = await model.saveWeights("again", await nextSeq());
   const ours = await weightsOf(runId, steps);

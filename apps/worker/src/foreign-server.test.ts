@@ -49,7 +49,7 @@ async function digests(runId: string, config: RunConfig) {
   for (const { rows } of stored) {
     expect(rows.some(({ sent }) => sent)).toBe(true);
     await forwardBackwardRows(again, rows, config, async () => 1);
-    await stepModel(again, rows, config, { seqId: 1, expectStep: 0 });
+    await stepModel(again, rows, config, { step: 1, seqId: 1, expectStep: 0 });
   }
   await backend.close();
   const digestOf = (modelId: string) => rig.gpu.models().find((model) => model.modelId === modelId)?.digest;

@@ -84,6 +84,16 @@ export const AlgorithmConfig = z.strictObject({
   entropyCoefficient: z.number().min(0).max(10).default(0).describe("Weight of the entropy bonus; 0 = none"),
   offPolicy: OffPolicyConfig.prefault({}),
   learningRate: z.number().positive().max(1).default(1e-6).describe("AdamW learning rate"),
+  warmupSteps: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(0)
+    .describe("First steps, over which the learning rate rises to its value"),
+  decay: z
+    .enum(["constant", "linear", "cosine"])
+    .default("constant")
+    .describe("How the learning rate falls after the warm-up, toward 0 after the run's last step"),
   beta1: z.number().min(0).lt(1).default(0.9),
   beta2: z.number().min(0).lt(1).default(0.95),
   eps: z.number().positive().default(1e-8),

@@ -61,6 +61,14 @@ export const metrics = {
     section: "stability",
     definition: "Global L2 norm of the accumulated gradient before clipping.",
   },
+  "policy/learning-rate": {
+    title: "Learning rate",
+    unit: "rate",
+    better: "none",
+    section: "stability",
+    definition:
+      "AdamW's learning rate at the step's update, by the run's schedule; 0 where the step had nothing to train.",
+  },
   "policy/loss": {
     title: "Loss",
     unit: "loss",

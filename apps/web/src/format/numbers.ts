@@ -70,10 +70,12 @@ export function formatFraction(value: number | null | undefined): string {
   return `${signed(percent.toPrecision(3))}${thinSpace}%`;
 }
 
+/** Their name says what the number is: it is not repeated behind it. */
+const bareUnits: ReadonlySet<string> = new Set(["reward", "loss", "L2", "turns", "rate"]);
 /** A metric's value in its own unit; fractions as percentages. */
 export function formatInUnit(value: number | null | undefined, unit: string): string {
   if (unit === "fraction") return formatFraction(value);
-  if (unit === "reward" || unit === "loss" || unit === "L2" || unit === "turns") return formatNumber(value);
+  if (bareUnits.has(unit)) return formatNumber(value);
   return formatNumber(value, unit);
 }
 

@@ -191,7 +191,7 @@ async function replay(scene: PrepareScene, model: TrainableModel, from: number, 
     const progress = { done: index, total: steps.length, unit: "steps" };
     await boot.report("create-model", `replaying the stored update ${step}`, progress);
     await seat.during(forwardBackwardRows(model, rows, claimed.config, () => seat.nextSeq()));
-    const options = { seqId: await seat.nextSeq(), expectStep: modelStep };
+    const options = { step, seqId: await seat.nextSeq(), expectStep: modelStep };
     ({ step: modelStep } = await seat.during(stepModel(model, rows, claimed.config, options)));
   }
   return steps.length;

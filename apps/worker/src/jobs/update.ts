@@ -161,7 +161,7 @@ async function advanceModel(scene: UpdateScene, rows: readonly StoredTrainingRow
   const applied = await seat.during(forwardBackwardRows(model, whole, config, nextSeq));
   const learnt = [...applied.logprobs].map(([row, logprobs]) => ({ row, trainerLogprobs: [null, ...logprobs] }));
   await writeRowFindings(context.pool, { stepId, claim }, learnt);
-  const step = { seqId: await seat.nextSeq(), expectStep: clock.updatesDone };
+  const step = { step: claimed.step, seqId: await seat.nextSeq(), expectStep: clock.updatesDone };
   const { metrics, machine } = await seat.during(stepModel(model, whole, config, step));
   if (metrics.skipped === 1) {
     const message = `The gradient of step ${claimed.step} was not finite though its losses were: its update changed no weight.`;

@@ -103,7 +103,7 @@ describe("an update", () => {
     const rows = [row({ sent: false })];
     const applied = await forwardBackwardRows(made.model, rows, config, async () => 1);
     expect(applied).toMatchObject({ logprobGap: null, sums: {} });
-    expect(await stepModel(made.model, rows, config, { seqId: 1, expectStep: 4 })).toMatchObject({ step: 5 });
+    expect(await stepModel(made.model, rows, config, { step: 5, seqId: 1, expectStep: 4 })).toMatchObject({ step: 5 });
     expect(made.steps).toEqual([{ learningRate: 0 }]);
   });
 });

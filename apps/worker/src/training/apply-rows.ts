@@ -3,7 +3,7 @@
  * rows, so they send the same numbers. Which rows were stored decides everything; nothing is computed anew.
  */
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { OptimResult, TrainableModel, TrainingDatum } from "@rolldeck/contracts/ports/backend";
+import type { AdamSpec, OptimResult, TrainableModel, TrainingDatum } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
 import type { StoredTrainingRow } from "@rolldeck/db/training/training-rows";
 import { exportTinker } from "@rolldeck/rl/export-tinker";
@@ -58,16 +58,24 @@ export async function forwardBackwardRows(
 /**
  * Applies what was accumulated. With no row to train the step is made with a learning rate of 0: weights stay, and model
  * and run go on counting alike.
+ * @param options `step`: the run's, from 1
  */
 export function stepModel(
   model: TrainableModel,
   rows: readonly StoredTrainingRow[],
   config: RunConfig,
-  options: { readonly seqId: number; readonly expectStep: number },
+  { step, ...options }: { readonly step: number; readonly seqId: number; readonly expectStep: number },
 ): Promise<OptimResult> {
-  const adam = adamSpec(config);
-  const empty = !rows.some(isTrained);
-  return model.optimStep(empty ? { ...adam, learningRate: 0, weightDecay: 0 } : adam, options);
+  return model.optimStep(updateSpec(config, { step, rows }), options);
+}
+
+/** What the optimizer is told at a step of the run. */
+export function updateSpec(
+  config: RunConfig,
+  { step, rows }: { readonly step: number; readonly rows: readonly StoredTrainingRow[] },
+): AdamSpec {
+  const adam = adamSpec(config, step);
+  return rows.some(isTrained) ? adam : { ...adam, learningRate: 0, weightDecay: 0 };
 }
 
 /** Is there a token to train, after what the trainer's logprobs left out? */

@@ -1,6 +1,7 @@
 /** A run's algorithm as the trainer hears it: a named loss and numbers. Denominators are in the rows already. */
 import type { AdamSpec, LossSpec } from "@rolldeck/contracts/ports/backend";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { learningRateAt } from "@rolldeck/rl/learning-rate";
 
 /** The trainer's logprobs are those of the distribution that was sampled from. */
 export const sampledTemperature = ({ agent }: RunConfig): number =>
@@ -31,8 +32,9 @@ export function lossSpec(config: RunConfig): LossSpec {
   return { name: algorithm.loss, config: dual === null ? clip : { ...clip, dual_clip_c: dual } };
 }
 
-export const adamSpec = ({ algorithm }: RunConfig): AdamSpec => ({
-  learningRate: algorithm.learningRate,
+/** @param step of the run, from 1 */
+export const adamSpec = ({ algorithm, budget }: RunConfig, step: number): AdamSpec => ({
+  learningRate: learningRateAt(algorithm, step, budget.steps),
   beta1: algorithm.beta1,
   beta2: algorithm.beta2,
   eps: algorithm.eps,

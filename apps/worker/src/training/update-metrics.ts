@@ -6,7 +6,7 @@ import type { StepRollout } from "@rolldeck/db/training/read-step-rollouts";
 import type { StoredTrainingRow } from "@rolldeck/db/training/training-rows";
 import { sharedMetrics } from "@rolldeck/rl/shared-metrics";
 import { countBadCalls, sampledEntropy, setMetrics, stepMetrics } from "@rolldeck/rl/step-metrics";
-import type { AppliedRows } from "./apply-rows.ts";
+import { type AppliedRows, updateSpec } from "./apply-rows.ts";
 import { nativePoints } from "./native-points.ts";
 import { sharedRow } from "./shared-rows.ts";
 import { staleness } from "./staleness.ts";
@@ -31,13 +31,18 @@ export interface UpdateFacts {
 export function updateMetrics(facts: UpdateFacts) {
   const { claimed, rollouts, rows, stored, leftOut, optimMetrics, machine, nowMs } = facts;
   const lastSettledMs = rollouts.reduce((last, { settledAtMs }) => Math.max(last, settledAtMs), claimed.createdAtMs);
+  const rate = updateSpec(claimed.config, { step: claimed.step, rows: stored }).learningRate;
   const whole = stepMetrics({
     purpose: "train",
     rollouts,
     entropy: sampledEntropy(rollouts.flatMap(({ trajectory }) => trajectory.segments)),
     badCalls: rollouts.reduce((sum, { trajectory }) => sum + countBadCalls(trajectory.turns), 0),
     logprobGap: rows?.logprobGap ?? null,
-    trainer: { ...trainerPoints(rows, optimMetrics), ...(leftOut === null ? {} : { "policy/left-out": leftOut }) },
+    trainer: {
+      ...trainerPoints(rows, optimMetrics),
+      "policy/learning-rate": rate,
+      ...(leftOut === null ? {} : { "policy/left-out": leftOut }),
+    },
     gatherSeconds: (lastSettledMs - claimed.createdAtMs) / 1000,
     updateSeconds: Math.max(nowMs - claimed.updateStartedAtMs, 0) / 1000,
   });
