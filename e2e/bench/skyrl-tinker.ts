@@ -6,7 +6,7 @@
  * `skyrl-tinker`. firstSuccess, lastSuccess: on 256 held-out episodes before the first step and after the last; controlLast: our worker's.
  * compileS: what SkyRL's log says its kernels took to compile during the run. trainS: first train step's start to the last one's end,
  * less evaluations and less compileS. logprobGapMax: largest |trainer − sampler| of a trained token, over all steps.
- * Flags: --quick (seed 1, 2 steps, 32 held-out episodes, no control), --seeds <list> (1,2), --warm-steps <n> (150), --steps <n> (the preset's),
+ * Flags: --quick (seed 1, 2 steps, 32 held-out episodes, no control), --seeds <list> (1,2), --warm-steps <n> (400), --steps <n> (the preset's),
  * --no-control (controlLast is null).
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ export async function run(args: string[], progress: Progress): Promise<object> {
   });
   const { quick } = values;
   const settings = {
-    warmSteps: Number(values["warm-steps"] ?? 150),
+    warmSteps: Number(values["warm-steps"] ?? 400),
     steps: Number(values.steps ?? (quick ? 2 : preset.budget.steps)),
     samples: quick ? 32 : preset.evaluation.samples,
     control: !quick && !values["no-control"],

@@ -55,9 +55,9 @@ export const presets = {
       backend: { name: "tinker", dialect: "skyrl", server: "skyrl", lora: { rank: 32 } },
       agent: { ...keyChain.agent, sampling: { ...keyChain.agent.sampling, temperature: 1 } },
       // Adapters bear higher rates than all weights do.
-      algorithm: { ...keyChain.algorithm, learningRate: 3e-3, dualClip: null, gradClipNorm: 0 },
+      algorithm: { ...keyChain.algorithm, learningRate: 3e-3, decay: "linear", dualClip: null, gradClipNorm: 0 },
       checkpoints: { every: 1, keep: 3 },
-      budget: { steps: 40 },
+      budget: { steps: 24 },
     },
   },
   memory: {
