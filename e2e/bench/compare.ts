@@ -188,7 +188,8 @@ async function expectAgreement(
     const wrong = await firstDisagreement(stack.rolldeck, detail, { runId, steps, outside });
     if (wrong !== null) throw new Error(wrong);
   }
-  await stack.until("the pages answer", async () => (await fetch(`${stack.url}/runs`)).ok, 240_000);
+  const headers = { authorization: `Bearer ${stack.token}` };
+  await stack.until("the pages answer", async () => (await fetch(`${stack.url}/runs`, { headers })).ok, 240_000);
   const { path } = await stack.rolldeck.createSignInCode();
   const wrong = await pageDisagreement(`${stack.url}${path}`, `${stack.url}/comparisons/${comparisonId}`, detail);
   if (wrong !== null) throw new Error(wrong);
