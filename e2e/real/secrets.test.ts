@@ -170,8 +170,8 @@ test("no canary in arguments of processes, and in their environments only what e
   expect(leaksIn(tree.map(({ commandLine }) => commandLine).join("\n"))).toEqual([]);
   const environment = (part: KillablePart): string =>
     readFileSync(`/proc/${processOf(stack.pid, part)}/environ`, "utf8");
-  // The API exports checkpoints and serves them.
-  expect(leaksIn(environment("api"))).toEqual(["GPU worker key", "database password"]);
+  // The API exports checkpoints and serves them, of runs on the fleet too.
+  expect(leaksIn(environment("api"))).toEqual(["GPU worker key", "fleet secret", "database password"]);
   expect(leaksIn(environment("worker"))).toEqual(["GPU worker key", "fleet secret", "database password"]);
   expect(leaksIn(environment("gpu-worker"))).toEqual(["GPU worker key"]);
 });

@@ -8,9 +8,11 @@ import type { SandboxRuntime } from "@rolldeck/contracts/ports/sandbox";
 import type { SandboxRuntimeName } from "@rolldeck/contracts/run-config";
 import { forgetOldKeys } from "@rolldeck/db/auth/idempotency-keys";
 import { createPool } from "@rolldeck/db/connect";
+import { readFileWorkers } from "@rolldeck/db/fleet/run-workers";
 import { createPrisma, type PrismaClient } from "@rolldeck/db/prisma";
 import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import { readEvents } from "@rolldeck/db/reads/read-events";
+import { RunServers } from "@rolldeck/fleet/run-servers";
 import { connectQueue, type QueueConnection } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
 import { type AttachOptions, attachSockets, type Sockets } from "@rolldeck/realtime/server/attach-sockets";
@@ -45,6 +47,7 @@ import { createSandboxServices } from "./services/sandbox-services.ts";
 import { createScheduleServices } from "./services/schedule-services.ts";
 import { createServingServices } from "./services/serving-services.ts";
 import { createSimulationServices } from "./services/simulation-services.ts";
+import { type Stored, StoredPlaces } from "./services/stored-places.ts";
 import { createSystemServices, createTokenServices } from "./services/system-services.ts";
 import { createTokenizers } from "./services/tokenizers.ts";
 import type { Services } from "./services.ts";
@@ -94,11 +97,22 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
     onError: (error, runId) => log.warn({ runId, ...errorFacts(error) }, "a run could not be predicted"),
     ...(parts.predictEveryMs === undefined ? {} : { everyMs: parts.predictEveryMs }),
   });
-  const stored = settings.gpuWorker === null ? null : new StoredCheckpoints(settings.gpuWorker);
-  const services = createServices({ settings, pool, prisma, queue, producer, sockets, simulations, stored, log });
-  const sampler = settings.gpuWorker === null ? null : new StoredSampler(settings.gpuWorker);
+  const { stored, places, samplers, closeWorkers } = openWorkers(settings, pool);
+  const services = createServices({
+    settings,
+    pool,
+    prisma,
+    queue,
+    producer,
+    sockets,
+    simulations,
+    stored,
+    places,
+    log,
+  });
   const tokenizer = createChatTokenizers({ models: settings.modelRoots, templates: settings.templateRoots });
-  const served = sampler && new ServedEndpoint({ pool, sampler, tokenizer });
+  const reachesWorkers = settings.gpuWorker !== null || settings.fleetSecret !== null;
+  const served = reachesWorkers ? new ServedEndpoint({ pool, samplers, tokenizer }) : null;
   const metrics = new ProcessMetrics({ db: pool, sockets: () => sockets.count() });
   const port = () => bound.port;
   const server = createApiServer({ db: pool, services, identify, served, sockets, proxy, trusted, metrics, log, port });
@@ -120,13 +134,31 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
         proxy.close();
       });
       await runtimes.disconnect();
-      await Promise.all([stored?.close(), sampler?.close()]);
+      await closeWorkers();
       await producer.close();
       await queue.close();
       await prisma.$disconnect();
       await pool.end();
     },
   };
+}
+
+/** Workers whose files are read: this server's own, and those of runs on the fleet. */
+function openWorkers({ gpuWorker, fleetSecret: secret }: ApiSettings, pool: Pool) {
+  const stored = gpuWorker === null ? null : new StoredCheckpoints(gpuWorker);
+  const sampler = gpuWorker === null ? null : new StoredSampler(gpuWorker);
+  const read = (runId: string) => readFileWorkers(pool, runId);
+  const servers = secret === null ? null : new RunServers({ secret, read, now: () => performance.now() });
+  const shared = { pool, servers };
+  const places = new StoredPlaces<Stored>({ ...shared, own: stored, connect: (at) => new StoredCheckpoints(at) });
+  const samplers = new StoredPlaces<Pick<StoredSampler, "sample" | "stream">>({
+    ...{ ...shared, own: sampler },
+    connect: (at) => new StoredSampler(at),
+  });
+  const closeWorkers = async (): Promise<void> => {
+    await Promise.all([stored?.close(), sampler?.close(), places.close(), samplers.close()]);
+  };
+  return { stored, places, samplers, closeWorkers };
 }
 
 /** No new requests from now on; what is not answered soon is cut: a long poll must not hold the process. */
@@ -205,9 +237,10 @@ function createServices(parts: {
   readonly sockets: Sockets;
   readonly simulations: Simulations;
   readonly stored: StoredCheckpoints | null;
+  readonly places: StoredPlaces<Stored>;
   readonly log: Log;
 }): Services {
-  const { settings, pool, prisma, queue, producer, sockets, simulations, stored, log } = parts;
+  const { settings, pool, prisma, queue, producer, sockets, simulations, stored, places, log } = parts;
   let queueOk = true;
   // The row is written before: a run that nobody could be told of is found by the sweep.
   const wake = async (runId: string) => {
@@ -246,8 +279,8 @@ function createServices(parts: {
       waitForEvents: sockets.waitForEvents,
     }),
     comparisons: createComparisonServices({ pool, wake, check }),
-    servings: createServingServices(pool, stored),
-    checkpoints: createCheckpointServices({ pool, wake, exports: new CheckpointExports(pool, stored) }),
+    servings: createServingServices(pool, places),
+    checkpoints: createCheckpointServices({ pool, wake, places, exports: new CheckpointExports(pool, places) }),
     rollouts: createRolloutServices({ db: pool, tokenizer }),
     sandboxes: createSandboxServices(pool),
     schedule: createScheduleServices({

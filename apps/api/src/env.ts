@@ -24,6 +24,8 @@ export const ApiEnv = z.object({
   /** The GPU worker that the stack supervises, for what it has stored; absent: nothing can be exported. */
   ROLLDECK_GPU_WORKER_URL: optional(z.url({ protocol: /^https?$/ }).optional()),
   ROLLDECK_GPU_WORKER_KEY: optional(z.string().startsWith("tml-").optional()),
+  /** What keys of the fleet's workers are made of; absent: what runs on the fleet saved can't be read here. */
+  ROLLDECK_FLEET_SECRET: optional(z.string().min(32).optional()),
   /** Next's loopback address; absent: there are no pages, only the API. */
   ROLLDECK_WEB_URL: optional(z.url({ protocol: /^http$/ }).optional()),
   ROLLDECK_MODEL_ROOTS: optional(z.string().optional()),
@@ -51,6 +53,8 @@ export interface ApiSettings {
   readonly webUrl: URL | null;
   /** Read for what it has stored; the API trains and samples nothing. */
   readonly gpuWorker: { readonly url: string; readonly apiKey: string } | null;
+  /** Null: this server has not the secret of the fleet's workers. */
+  readonly fleetSecret: string | null;
   readonly modelRoots: readonly string[];
   /** Folders of named chat templates. */
   readonly templateRoots: readonly string[];
@@ -86,6 +90,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ApiSettings {
     port: parsed.ROLLDECK_PORT,
     webUrl: parsed.ROLLDECK_WEB_URL ? new URL(parsed.ROLLDECK_WEB_URL) : null,
     gpuWorker: gpuWorkerOf(parsed),
+    fleetSecret: parsed.ROLLDECK_FLEET_SECRET ?? null,
     modelRoots: list(modelRoots, ":"),
     templateRoots: list(parsed.ROLLDECK_TEMPLATE_ROOTS ?? join(root, "infra/chat-templates"), ":"),
     dataRoots: list(parsed.ROLLDECK_DATA_ROOTS, ":"),

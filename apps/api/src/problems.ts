@@ -29,6 +29,7 @@ const titles: Record<ProblemType, string> = {
   "not-found": "Not found",
   "bad-method": "Method not allowed",
   conflict: "The present state does not allow that",
+  "fleet-worker-needed": "A worker of the fleet has to be there first",
   "idempotency-mismatch": "The Idempotency-Key was used with another request",
   "idempotency-in-flight": "The first request with this Idempotency-Key is still in flight",
   "too-large": "Too large",

@@ -150,6 +150,9 @@ export interface CheckpointServices {
   /** @param by who asks, for the run's log; so below */
   pin(input: z.output<typeof PinCheckpoint>, by: string): Promise<CheckpointInfo>;
   restore(input: z.output<typeof RestoreRun>, by: string): Promise<z.output<typeof RunRestored>>;
+  /** Asks for a worker of the fleet that reads what the run saved. */
+  wakeReader(input: z.output<typeof RunRef>, by: string): Promise<z.output<typeof RunCheckpoints>>;
+  releaseReader: Call<typeof RunRef, typeof RunCheckpoints>;
   export(input: z.output<typeof ExportCheckpoint>): Promise<CheckpointArchive>;
 }
 export interface ServingServices {

@@ -28,9 +28,9 @@ export interface StoredFiles {
 /** Content of model.safetensors, and of adapter_model.safetensors. */
 export const weights = "the weights ".repeat(20_000);
 
-export async function startStoredFiles(): Promise<StoredFiles> {
+/** @param apiKey of a run's worker on the fleet, where it stands for one */
+export async function startStoredFiles(apiKey = "tml-stored-files"): Promise<StoredFiles> {
   const tarOf = (name: string) => Buffer.concat([tarEntry(name, weights), Buffer.alloc(1024)]);
-  const apiKey = "tml-stored-files";
   const stored = {
     state: "whole" as StoredState,
     asked: [] as string[],
@@ -41,6 +41,7 @@ export async function startStoredFiles(): Promise<StoredFiles> {
   };
   const server = createServer((request, response) => {
     if (request.headers["x-api-key"] !== apiKey) return refuse(response, 401, "unauthorised", "no key");
+    if (request.url === "/ext/v1/info") return void response.end('{"boot_id":"stored-files"}');
     stored.asked.push(request.url ?? "");
     if (stored.state === "gone") return refuse(response, 404, "unknown_model", "no complete checkpoint");
     if (stored.state === "damaged")

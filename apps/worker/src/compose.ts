@@ -25,6 +25,7 @@ import { BatchWriter } from "@rolldeck/db/hot/batch-writer";
 import { readDeployment } from "@rolldeck/db/reads/live-sandboxes";
 import { noteOnRun } from "@rolldeck/db/runs/note-on-run";
 import { connectRayJobs } from "@rolldeck/fleet/ray/ray-jobs";
+import { RunServers } from "@rolldeck/fleet/run-servers";
 import { connectQueue } from "@rolldeck/queue/connection";
 import { Producer } from "@rolldeck/queue/producer";
 import { SandboxRuntimes } from "@rolldeck/sandbox/runtimes";
@@ -34,7 +35,6 @@ import { tools } from "@rolldeck/tools/registry";
 import { pino } from "pino";
 import { DatabaseClock } from "./database-clock.ts";
 import type { WorkerEnv } from "./env.ts";
-import { FleetAddresses } from "./fleet/fleet-addresses.ts";
 import { type FleetBackendOptions, FleetBackends } from "./fleet/fleet-backends.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { createMeasures } from "./measures.ts";
@@ -201,11 +201,11 @@ export async function compose(env: WorkerEnv, parts: WorkerParts = {}): Promise<
 
 function fleetOf(pool: Pool, secret: string, onError: (error: unknown) => void): FleetBackends {
   const now = () => performance.now();
-  const addresses = new FleetAddresses({ read: (runId) => readRunWorkers(pool, runId), now });
+  const servers = new RunServers({ secret, read: (runId) => readRunWorkers(pool, runId), now });
   // A sample that fails goes to another replica, or waits where everyone does, and finds the worker where it is then.
   const connect: FleetBackendOptions["connect"] = (server) =>
     connectTinker({ ...server, dialect: "rolldeck", samplingOutageMs: 0, onError });
-  return new FleetBackends({ secret, addresses, connect, now });
+  return new FleetBackends({ servers, connect, now });
 }
 
 /** Runs know a server by its name alone. @throws InputError */

@@ -198,6 +198,13 @@ export class Rolldeck {
   restoreRun(runId: string, version: number, options: WriteOptions = {}) {
     return this.#post(`/runs/${id(runId)}/restore`, RunRestored, { version }, options);
   }
+  /** Asks for the worker that reads what a run on the fleet saved; `fleet` in the answer says where it stands. */
+  wakeFleetReader(runId: string, options: WriteOptions = {}) {
+    return this.#post(`/runs/${id(runId)}/reader`, RunCheckpoints, {}, options);
+  }
+  releaseFleetReader(runId: string, options: ReadOptions = {}) {
+    return this.#send({ method: "DELETE", path: `/runs/${id(runId)}/reader`, reply: RunCheckpoints, ...options });
+  }
   /**
    * A tar of a Hugging Face folder, or with `peft` of the adapter alone; `length` = its size, and whoever got fewer bytes has no
    * whole one.

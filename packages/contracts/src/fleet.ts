@@ -5,8 +5,11 @@
 import { z } from "zod";
 import { label } from "./label.ts";
 
-/** `colocated` samples and updates on the same devices; else one `trainer` updates and `sampler`s sample. */
-export const workerRoles = ["colocated", "trainer", "sampler"] as const;
+/**
+ * `colocated` samples and updates on the same devices; else one `trainer` updates and `sampler`s sample. A `reader` trains nothing: it
+ * reads what the run's own workers saved once those are gone, for exports and servings.
+ */
+export const workerRoles = ["colocated", "trainer", "sampler", "reader"] as const;
 export type WorkerRole = (typeof workerRoles)[number];
 
 /** `gpu`: a GPU by its UUID. `cpu`: a place for one worker on a host's processors; the operator says how many a host has. */
@@ -54,6 +57,7 @@ export const FleetReason = z.object({
     "no-hosts",
     "too-large",
     "apart",
+    "files-away",
     "no-gpu-runtime",
     "releasing",
     "host-lost",
@@ -93,7 +97,7 @@ export interface HostSnapshot {
   readonly devices: readonly DeviceSnapshot[];
 }
 
-/** A GPU worker that a run wants, or wanted. All of a run's workers are one group: they start together. */
+/** A GPU worker that a run wants, or wanted. All of a run's workers but its reader are one group: they start together. */
 export interface WorkerSnapshot {
   readonly id: string;
   readonly runId: string;
@@ -110,6 +114,8 @@ export interface WorkerSnapshot {
   readonly state: FleetWorkerState;
   /** Where it is, or was last: what it saved there lets it resume. */
   readonly host: string | null;
+  /** Host of the files that it is to read: it starts there, or where that host's files are shared. Absent: anywhere. */
+  readonly filesOn?: string | null;
   readonly reason: FleetReason | null;
   /** When its run asked for it. */
   readonly queuedAt: number;
@@ -118,6 +124,23 @@ export interface WorkerSnapshot {
   /** Times in a row that it ended by itself without having served long. */
   readonly failures: number;
 }
+
+/** The fleet's worker of a run, as those see it who use it. */
+export const RunWorker = z.object({
+  id: z.string(),
+  role: z.enum(workerRoles),
+  replica: z.int(),
+  device: z.enum(deviceKinds),
+  state: z.enum(fleetWorkerStates),
+  wanted: z.boolean(),
+  reason: FleetReason.nullable(),
+  host: z.string().nullable(),
+  /** Where it listens; null while nothing of it runs. */
+  url: z.string().nullable(),
+  /** The boot that answered last; null before it has. */
+  bootId: z.string().nullable(),
+});
+export type RunWorker = z.infer<typeof RunWorker>;
 
 export interface FleetSnapshot {
   readonly now: number;

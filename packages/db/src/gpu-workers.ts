@@ -131,6 +131,6 @@ export async function dropEndedFleetRows(pool: pg.Pool): Promise<void> {
   await pool.query(
     `delete from gpu_workers g where g.name like 'fleet:%' and not exists (
        select from runs r where 'fleet:' || r.id = g.name and (r.status not in ('stopped', 'completed', 'failed')
-         or r.model_boot_id is not null and exists (select from fleet_workers w where w.run_id = r.id and w.wanted)))`,
+         or r.model_boot_id is not null and exists (select from fleet_workers w where w.run_id = r.id and w.role <> 'reader' and w.wanted)))`,
   );
 }

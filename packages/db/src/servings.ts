@@ -120,6 +120,7 @@ export async function stopServing(pool: pg.Pool, servingId: string, by: string):
 }
 
 const Served = z.object({
+  runId: z.string(),
   path: z.string(),
   model: z.string(),
   chatTemplate: z.string().nullable(),
@@ -132,7 +133,7 @@ export async function findServed(pool: pg.Pool, servingId: string, key: string):
   const served = await readRow(
     pool,
     Served,
-    `select c."path", r."config" #>> '{model,name}' as "model", r."config" #>> '{model,chatTemplate}' as "chatTemplate",
+    `select s."run_id" as "runId", c."path", r."config" #>> '{model,name}' as "model", r."config" #>> '{model,chatTemplate}' as "chatTemplate",
        (r."config" #>> '{model,thinking}')::boolean as "thinking"
      from "servings" s join "runs" r on r."id" = s."run_id"
        join "checkpoints" c on c."run_id" = s."run_id" and c."version" = s."version" and c."state" = 'complete'

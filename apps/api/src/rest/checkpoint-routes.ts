@@ -8,6 +8,7 @@ import {
   RunCheckpoints,
   RunRestored,
 } from "@rolldeck/contracts/api/checkpoints";
+import { RunRef } from "@rolldeck/contracts/api/runs";
 import { z } from "zod";
 import { principalWords } from "../principal.ts";
 import type { CheckpointArchive } from "../services.ts";
@@ -38,6 +39,31 @@ export const checkpointRoutes: Route[] = [
     reply: RunRestored,
     replyName: "RunRestored",
     call: ({ services, principal }, input) => services.checkpoints.restore(input, principalWords(principal)),
+  }),
+  route({
+    method: "POST",
+    path: "/runs/{runId}/reader",
+    operationId: "wakeFleetReader",
+    summary:
+      "Ask for a worker of the fleet that reads what a run on the fleet saved, once its own are gone: for exports and servings; it is given back by itself some minutes after its last use; asking again changes nothing else",
+    tag: "runs",
+    needs: "write",
+    input: RunRef,
+    reply: RunCheckpoints,
+    replyName: "RunCheckpoints",
+    call: ({ services, principal }, input) => services.checkpoints.wakeReader(input, principalWords(principal)),
+  }),
+  route({
+    method: "DELETE",
+    path: "/runs/{runId}/reader",
+    operationId: "releaseFleetReader",
+    summary: "Give the reader of a run on the fleet back now, and with it its device",
+    tag: "runs",
+    needs: "write",
+    input: RunRef,
+    reply: RunCheckpoints,
+    replyName: "RunCheckpoints",
+    call: ({ services }, input) => services.checkpoints.releaseReader(input),
   }),
   route({
     method: "POST",

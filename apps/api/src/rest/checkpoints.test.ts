@@ -16,6 +16,7 @@ import { parse } from "yaml";
 import { jsonPost, smallConfig, startTestApi, type TestApi } from "../../testing/start-api.ts";
 import { type StoredFiles, startStoredFiles, weights } from "../../testing/stored-files.ts";
 import { CheckpointExports } from "../services/checkpoint-exports.ts";
+import { StoredPlaces } from "../services/stored-places.ts";
 
 let api: TestApi;
 let stored: StoredFiles;
@@ -233,7 +234,8 @@ describe("an exported checkpoint", () => {
   it("is given up where nobody reads it on, so that others get theirs", async () => {
     const { pool } = api.database;
     const files = new StoredCheckpoints({ url: stored.url, apiKey: stored.apiKey });
-    const exports = new CheckpointExports(pool, files, 50);
+    const of = async () => ({ stored: files, use: () => undefined });
+    const exports = new CheckpointExports(pool, { of }, 50);
     const config = await readConfig(pool, runId);
     const at = { id: `${runId}-v2`, runId, version: 2, config, format: "hf" } as const;
     await Promise.all([exports.open(at), exports.open(at)]);
@@ -247,13 +249,16 @@ describe("an exported checkpoint", () => {
   });
 
   it("is refused where this server knows no GPU worker, and where the weights are someone else's", () => {
-    const exports = new CheckpointExports(api.database.pool, null);
-    const own = BackendConfig.parse({});
-    expect(exports.refusal({ backend: own })).toContain("knows no GPU worker");
-    const known = new CheckpointExports(api.database.pool, { export: () => Promise.reject(new Error("not asked")) });
-    expect(known.refusal({ backend: own })).toBeNull();
-    expect(known.refusal({ backend: { ...own, server: "hosted" } })).toContain("someone else runs");
-    expect(known.refusal({ backend: BackendConfig.parse({ fleet: {} }) })).toContain("on the fleet");
+    const notAsked = () => Promise.reject(new Error("not asked"));
+    const some = { export: notAsked, verify: notAsked };
+    const places = (own: typeof some | null) =>
+      new StoredPlaces({ pool: api.database.pool, own, servers: null, connect: () => ({ ...some, close: notAsked }) });
+    const backend = BackendConfig.parse({});
+    expect(places(null).refusal({ backend })).toContain("knows no GPU worker");
+    expect(places(some).refusal({ backend })).toBeNull();
+    expect(places(some).refusal({ backend: { ...backend, server: "hosted" } })).toContain("someone else runs");
+    const fleet = BackendConfig.parse({ fleet: {} });
+    expect(places(some).refusal({ backend: fleet })).toContain("ROLLDECK_FLEET_SECRET");
   });
 });
 

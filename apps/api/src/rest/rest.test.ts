@@ -60,6 +60,7 @@ const runCount = async () => Number((await api.database.pool.query("select count
 /** Routes that need a checkpoint of a run that is over, a GPU worker or a host: checkpoints, served-endpoint and fleet.test.ts call them. */
 const withTheirOwnScene: ReadonlySet<string> = new Set([
   ...["restoreRun", "pinCheckpoint", "exportCheckpoint", "serveCheckpoint", "stopServing"],
+  ...["wakeFleetReader", "releaseFleetReader"],
   ...["addFleetHost", "drainFleetHost", "removeFleetHost", "readFleetLog"],
 ]);
 

@@ -72,6 +72,10 @@ const checkpoints = router({
   restore: writes
     .input(RestoreRun)
     .mutation(({ ctx, input }) => ctx.services.checkpoints.restore(input, principalWords(ctx.principal))),
+  wakeReader: writes
+    .input(RunRef)
+    .mutation(({ ctx, input }) => ctx.services.checkpoints.wakeReader(input, principalWords(ctx.principal))),
+  releaseReader: writes.input(RunRef).mutation(({ ctx, input }) => ctx.services.checkpoints.releaseReader(input)),
 });
 
 const servings = router({

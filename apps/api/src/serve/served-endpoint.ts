@@ -11,11 +11,13 @@ import { BoundaryError } from "@rolldeck/contracts/errors";
 import type { Tokenizer } from "@rolldeck/contracts/ports/tokenizer";
 import { ChatAsk, CompletionsAsk } from "@rolldeck/contracts/wire/completions";
 import { newId } from "@rolldeck/db/new-id";
+import { readConfig } from "@rolldeck/db/runs/read-config";
 import { findServed, type Served } from "@rolldeck/db/servings";
 import type { Pool } from "pg";
 import type { z } from "zod";
 import { jsonReply, type Reply } from "../http/reply.ts";
 import { fieldPath, ProblemError } from "../problems.ts";
+import type { StoredPlaces } from "../services/stored-places.ts";
 import { type Asked, chatAnswer, completionsAnswer } from "./completion-answers.ts";
 import { CompletionChunks } from "./completion-chunks.ts";
 import { OpenAiError } from "./openai-error.ts";
@@ -32,7 +34,7 @@ export interface ServedRequest {
 }
 export interface ServedEndpointParts {
   readonly pool: Pool;
-  readonly sampler: Pick<StoredSampler, "sample" | "stream">;
+  readonly samplers: Pick<StoredPlaces<Pick<StoredSampler, "sample" | "stream">>, "of">;
   /** With the chat template of the run. @throws for a model that is not on this machine */
   readonly tokenizer: (model: Pick<Served, "model" | "chatTemplate" | "thinking">) => Promise<Tokenizer>;
 }
@@ -108,6 +110,17 @@ export class ServedEndpoint {
     return served;
   }
 
+  /** @throws OpenAiError while no worker is there that can read the checkpoint */
+  async #samplerOf({ runId }: Served) {
+    const { pool, samplers } = this.#parts;
+    try {
+      return (await samplers.of(runId, await readConfig(pool, runId))).stored;
+    } catch (cause) {
+      if (!(cause instanceof ProblemError)) throw cause;
+      throw new OpenAiError(503, cause.message, { code: cause.problem, cause });
+    }
+  }
+
   async #sampled(served: Served, model: string, ask: ChatAsk | CompletionsAsk, signal: AbortSignal): Promise<Reply> {
     const tokenizer = await this.#parts.tokenizer(served).catch((cause: unknown) => {
       throw new OpenAiError(503, `The tokenizer of ${served.model} can't be loaded on this server.`, { cause });
@@ -116,7 +129,7 @@ export class ServedEndpoint {
     const created = Math.floor(Date.now() / 1000);
     const id = `${"messages" in ask ? "chatcmpl" : "cmpl"}-${newId()}`;
     const asked: Asked = { id, created, model, prompt, tokenizer };
-    const { sampler } = this.#parts;
+    const sampler = await this.#samplerOf(served);
     const sample = sampleOf(ask, prompt, tokenizer);
     if (ask.stream) return streamed(sampler.stream(served.path, sample, signal), new CompletionChunks(asked, ask));
     const sequences = await sampler.sample(served.path, sample, signal).catch((error: unknown) => {

@@ -4,11 +4,9 @@
  * nobody reads on is given up, so that it does not keep others from theirs.
  */
 import { Readable } from "node:stream";
-import type { StoredCheckpoints } from "@rolldeck/backends/gpu-worker/stored-checkpoints";
 import type { ExportFormat, RelatedRun } from "@rolldeck/contracts/api/checkpoints";
 import { BoundaryError, ConflictError, NotFoundError } from "@rolldeck/contracts/errors";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
-import { isSupervised } from "@rolldeck/db/gpu-workers";
 import { readLineage } from "@rolldeck/db/reads/read-checkpoints";
 import { iso, readRow } from "@rolldeck/db/reads/rows";
 import type { Pool } from "pg";
@@ -18,6 +16,7 @@ import { ProblemError } from "../problems.ts";
 import type { CheckpointArchive } from "../services.ts";
 import { metricsAt } from "./metrics-at.ts";
 import { type CardFacts, exportFacts, modelCard } from "./model-card.ts";
+import type { Stored, StoredPlaces } from "./stored-places.ts";
 import { tarEntry } from "./tar-entry.ts";
 
 /** Each makes the GPU worker read all of it twice: for its digest, then to send it. */
@@ -25,33 +24,29 @@ const mostAtOnce = 2;
 const mostAncestors = 20;
 /** So long may pass between two reads of an export. */
 const idleLimitMs = 120_000;
+/** A worker reads all files before it sends the first; so often it is told that somebody waits for that. */
+const useEveryMs = 20_000;
+
+type ExportPlaces = Pick<StoredPlaces<Pick<Stored, "export">>, "of">;
 
 const Saved = z.object({ path: z.string(), savedAt: z.string(), name: z.string() });
 
 export class CheckpointExports {
   readonly #pool: Pool;
-  readonly #stored: Pick<StoredCheckpoints, "export"> | null;
+  readonly #places: ExportPlaces;
   readonly #idleMs: number;
   #open = 0;
 
-  /** @param stored null where this server knows no GPU worker */
-  constructor(pool: Pool, stored: Pick<StoredCheckpoints, "export"> | null, idleMs = idleLimitMs) {
+  constructor(pool: Pool, places: ExportPlaces, idleMs = idleLimitMs) {
     this.#pool = pool;
-    this.#stored = stored;
+    this.#places = places;
     this.#idleMs = idleMs;
   }
 
-  /** Why the files of such a run's checkpoints can't be read here; null = they can. */
-  refusal({ backend }: Pick<RunConfig, "backend">): string | null {
-    if (this.#stored === null)
-      return "This server knows no GPU worker: set ROLLDECK_GPU_WORKER_URL and ROLLDECK_GPU_WORKER_KEY.";
-    if (isSupervised(backend)) return null;
-    if (backend.fleet !== null)
-      return "Its checkpoints lie with its own GPU workers on the fleet: on their host, in the run's volume or the checkpoint folder.";
-    return "Its checkpoints lie on a server that someone else runs: ask that one for them.";
-  }
-
-  /** @throws NotFoundError; ConflictError where the files are gone or damaged; ProblemError while it can't be done */
+  /**
+   * @throws NotFoundError; ConflictError where the files are gone or damaged; ProblemError while it can't be done, where a worker of the
+   * run's has to be there first, and where it can't ever be done here
+   */
   async open(at: {
     readonly id: string;
     readonly runId: string;
@@ -59,7 +54,6 @@ export class CheckpointExports {
     readonly config: RunConfig;
     readonly format: ExportFormat;
   }): Promise<CheckpointArchive> {
-    const stored = this.#stored;
     const saved = await readRow(
       this.#pool,
       Saved,
@@ -67,10 +61,12 @@ export class CheckpointExports {
        where c."run_id" = $1 and c."version" = $2 and c."state" = 'complete'`,
       [at.runId, at.version],
     );
-    if (stored === null || saved === null) throw new NotFoundError("checkpoint", at.id);
+    if (saved === null) throw new NotFoundError("checkpoint", at.id);
     if (this.#open >= mostAtOnce)
       throw new ProblemError("too-many", `${mostAtOnce} exports are under way: try again when one is done.`);
+    const { stored, use } = await this.#places.of(at.runId, at.config);
     this.#open++;
+    const using = setInterval(use, useEveryMs).unref();
     try {
       const head = headOf(await this.#facts(at, saved));
       const folder = await stored.export(saved.path, at.format).catch((error: unknown) => {
@@ -84,6 +80,7 @@ export class CheckpointExports {
       body.on("error", () => undefined);
       body.once("close", () => {
         clearTimeout(idle);
+        clearInterval(using);
         folder.body.destroy();
         this.#open--;
       });
@@ -93,6 +90,7 @@ export class CheckpointExports {
         body,
       };
     } catch (error) {
+      clearInterval(using);
       this.#open--;
       throw error;
     }

@@ -17,18 +17,27 @@ import { keptCheckpoints } from "@rolldeck/dispatch/kept-checkpoints";
 import type { Pool } from "pg";
 import type { CheckpointServices } from "../services.ts";
 import type { CheckpointExports } from "./checkpoint-exports.ts";
+import type { Stored, StoredPlaces } from "./stored-places.ts";
+import { releaseReader, wakeReader } from "./wake-reader.ts";
 
 export interface CheckpointServiceOptions {
   readonly pool: Pool;
   /** Tells the run's planner. */
   readonly wake: (runId: string) => Promise<void>;
-  readonly exports: Pick<CheckpointExports, "refusal" | "open">;
+  readonly places: Pick<StoredPlaces<Stored>, "refusal" | "reading">;
+  readonly exports: Pick<CheckpointExports, "open">;
 }
 
-export function createCheckpointServices({ pool, wake, exports }: CheckpointServiceOptions): CheckpointServices {
+export function createCheckpointServices({
+  pool,
+  wake,
+  places,
+  exports,
+}: CheckpointServiceOptions): CheckpointServices {
   const ofRun = async (runId: string): Promise<RunCheckpoints> => {
     const lineage = await readLineage(pool, runId);
     const config = await readConfig(pool, runId);
+    const fleet = await places.reading(runId, config);
     return {
       runId,
       rule: config.checkpoints,
@@ -36,7 +45,8 @@ export function createCheckpointServices({ pool, wake, exports }: CheckpointServ
       children: lineage.children,
       checkpoints: await withReasons(pool, runId, config, lineage.children),
       restoreRefusal: restoreRefusal(lineage),
-      exportRefusal: exports.refusal(config),
+      exportRefusal: places.refusal(config) ?? (fleet === null || fleet.state === "ready" ? null : fleet.message),
+      fleet,
       exportFormats: formatsOf(config),
     };
   };
@@ -55,10 +65,18 @@ export function createCheckpointServices({ pool, wake, exports }: CheckpointServ
       await wake(runId);
       return { runId, status: "queued", supersededRunId };
     },
+    async wakeReader({ runId }, by) {
+      await wakeReader(pool, { runId, config: await readConfig(pool, runId), places }, by);
+      return ofRun(runId);
+    },
+    async releaseReader({ runId }) {
+      await releaseReader(pool, { runId, config: await readConfig(pool, runId), places });
+      return ofRun(runId);
+    },
     async export({ id, format }) {
       const { runId, version } = parseCheckpointId(id);
       const config = await readConfig(pool, runId);
-      const refusal = exports.refusal(config);
+      const refusal = places.refusal(config);
       if (refusal !== null) throw new ConflictError(refusal);
       if (!formatsOf(config).includes(format)) throw new InputError([noAdapter]);
       return exports.open({ id, runId, version, config, format });

@@ -1,24 +1,24 @@
 /** Which checkpoints are served: rows that the endpoint reads with every request, so a stop is felt at once. */
-import type { StoredCheckpoints } from "@rolldeck/backends/gpu-worker/stored-checkpoints";
 import { parseCheckpointId } from "@rolldeck/contracts/api/checkpoints";
 import { ConflictError, NotFoundError } from "@rolldeck/contracts/errors";
-import { isSupervised } from "@rolldeck/db/gpu-workers";
 import { readConfig } from "@rolldeck/db/runs/read-config";
 import { listServings, mostServings, startServing, stopServing } from "@rolldeck/db/servings";
 import type { Pool } from "pg";
 import type { ServingServices } from "../services.ts";
 import { meaning } from "./checkpoint-exports.ts";
+import type { Stored, StoredPlaces } from "./stored-places.ts";
 
-export function createServingServices(pool: Pool, stored: Pick<StoredCheckpoints, "verify"> | null): ServingServices {
+type Places = Pick<StoredPlaces<Pick<Stored, "verify">>, "of">;
+
+export function createServingServices(pool: Pool, places: Places): ServingServices {
   return {
     list: () => listServings(pool),
     async start({ id }, by) {
       const at = parseCheckpointId(id);
-      const { backend } = await readConfig(pool, at.runId);
-      if (stored === null || !isSupervised(backend))
-        throw new ConflictError("Only checkpoints on this server's own GPU worker can be served.");
+      const config = await readConfig(pool, at.runId);
       const path = await pathOf(pool, at);
       if (path === null) throw new NotFoundError("checkpoint", id);
+      const { stored } = await places.of(at.runId, config);
       await stored.verify(path).catch((error: unknown) => {
         throw meaning(error, id);
       });

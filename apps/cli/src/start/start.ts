@@ -143,7 +143,7 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
     ? superviseGpuWorker({ options, root, data: data.path, logFolder, modelRoots, gpuPort, pool, signal, closers })
     : null;
   if (runs("api")) {
-    supervise("api", nodeChild({ name: "api", env: without(env, ["ROLLDECK_FLEET_SECRET"]), ...node }), 5_000);
+    supervise("api", nodeChild({ name: "api", env, ...node }), 5_000);
     await waitForHealth(`http://127.0.0.1:${port}/healthz`, 60_000, signal);
     writeServerFile(data.path, publicUrl);
     closers.push({ name: "rolldeck", group: "servers", close: async () => removeServerFile(data.path) });

@@ -3,8 +3,8 @@
  * ends the run with the reason; everything else is a matter of time.
  */
 import { InputError } from "@rolldeck/contracts/errors";
-import type { FleetDemand } from "@rolldeck/contracts/fleet";
-import { type RunWorker, readRunWorkers } from "@rolldeck/db/fleet/run-workers";
+import type { FleetDemand, RunWorker } from "@rolldeck/contracts/fleet";
+import { readRunWorkers } from "@rolldeck/db/fleet/run-workers";
 import { wantWorkers } from "@rolldeck/db/fleet/want-workers";
 import type { Pool } from "pg";
 import type { BootProgress } from "../training/boot-progress.ts";

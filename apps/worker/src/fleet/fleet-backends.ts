@@ -4,12 +4,9 @@
  */
 import type { MovingAddress } from "@rolldeck/backends/http/moving-server";
 import { type Replica, splitBackend } from "@rolldeck/backends/split/split-backend";
-import { BoundaryError } from "@rolldeck/contracts/errors";
-import type { FleetDemand } from "@rolldeck/contracts/fleet";
+import type { FleetDemand, RunWorker } from "@rolldeck/contracts/fleet";
 import type { StepBackend } from "@rolldeck/contracts/ports/backend";
-import type { RunWorker } from "@rolldeck/db/fleet/run-workers";
-import { runKey } from "@rolldeck/fleet/run-key";
-import type { FleetAddresses } from "./fleet-addresses.ts";
+import type { RunServers } from "@rolldeck/fleet/run-servers";
 
 export interface WorkerServer {
   readonly url: MovingAddress;
@@ -18,9 +15,7 @@ export interface WorkerServer {
   readonly storesForSamplers: boolean;
 }
 export interface FleetBackendOptions {
-  /** Of the deployment: what the keys of its workers are made of. */
-  readonly secret: string;
-  readonly addresses: FleetAddresses;
+  readonly servers: RunServers;
   connect(server: WorkerServer): StepBackend;
   /** Monotonic milliseconds. */
   now(): number;
@@ -62,7 +57,7 @@ export class FleetBackends {
   }
 
   #split(runId: string): StepBackend {
-    const { addresses, now } = this.#options;
+    const { servers, now } = this.#options;
     const opened = new Map<string, Replica>();
     const replicaOf = ({ id, replica }: RunWorker): Replica => {
       const known = opened.get(id);
@@ -74,7 +69,7 @@ export class FleetBackends {
     };
     const split = splitBackend({
       trainer: this.#updating(runId, true),
-      replicas: async () => (await addresses.workersOf(runId)).filter(samples).map(replicaOf),
+      replicas: async () => (await servers.workersOf(runId)).filter(samples).map(replicaOf),
       now,
     });
     const close = async (): Promise<void> => {
@@ -89,13 +84,8 @@ export class FleetBackends {
     find: (workers: readonly RunWorker[]) => RunWorker | undefined,
     storesForSamplers: boolean,
   ): StepBackend {
-    const { secret, addresses, connect } = this.#options;
-    const url = async (): Promise<string> => {
-      const found = find((await addresses.workersOf(runId)).filter(isThere))?.url;
-      if (found != null) return found;
-      throw new BoundaryError("model-server", "no_worker", `${name} is nowhere on the fleet now`, { retryable: true });
-    };
-    return connect({ url: { name, url }, apiKey: runKey(secret, runId), storesForSamplers });
+    const { servers, connect } = this.#options;
+    return connect({ ...servers.serverOf(runId, name, find), storesForSamplers });
   }
 
   #closeIdle(now: number): void {
@@ -109,6 +99,3 @@ export class FleetBackends {
 
 /** It has answered its supervisor. */
 const samples = ({ role, state, url }: RunWorker): boolean => role === "sampler" && state === "ready" && url !== null;
-
-/** Its container runs, by what its supervisor saw last. */
-const isThere = ({ state, url }: RunWorker): boolean => url !== null && (state === "starting" || state === "ready");

@@ -6,7 +6,8 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { ExportFormat } from "@rolldeck/contracts/api/checkpoints";
 import { BoundaryError } from "@rolldeck/contracts/errors";
-import { type HttpAnswer, KeptAliveServer } from "../http/kept-alive-server.ts";
+import type { HttpAnswer } from "../http/kept-alive-server.ts";
+import { openServer, type ServerAddress } from "../http/open-server.ts";
 import { refusalOf } from "./worker-refusal.ts";
 
 export interface ExportedFolder {
@@ -22,10 +23,10 @@ export interface ExportedFolder {
 const answerWithinMs = 10 * 60_000;
 
 export class StoredCheckpoints {
-  readonly #server: KeptAliveServer;
+  readonly #server: ReturnType<typeof openServer>;
 
-  constructor({ url, apiKey }: { readonly url: string; readonly apiKey: string }) {
-    this.#server = new KeptAliveServer({ url, headers: { "x-api-key": apiKey }, maxConnections: 16 });
+  constructor({ url, apiKey }: { readonly url: ServerAddress; readonly apiKey: string }) {
+    this.#server = openServer(url, { headers: { "x-api-key": apiKey }, maxConnections: 16 });
   }
 
   /**

@@ -3,7 +3,8 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { jsonOrUndefined } from "@rolldeck/contracts/json-or-undefined";
 import { SampleNews, SampleReply } from "@rolldeck/contracts/wire/tinker";
-import { type HttpAnswer, KeptAliveServer } from "../http/kept-alive-server.ts";
+import type { HttpAnswer } from "../http/kept-alive-server.ts";
+import { openServer, type ServerAddress } from "../http/open-server.ts";
 import { refusalOf } from "./worker-refusal.ts";
 
 export interface StoredSample {
@@ -31,10 +32,10 @@ export type SamplePiece =
   | { readonly stopReasons: readonly SampledSequence["stopReason"][] };
 
 export class StoredSampler {
-  readonly #server: KeptAliveServer;
+  readonly #server: ReturnType<typeof openServer>;
 
-  constructor({ url, apiKey }: { readonly url: string; readonly apiKey: string }) {
-    this.#server = new KeptAliveServer({ url, headers: { "x-api-key": apiKey }, maxConnections: 256 });
+  constructor({ url, apiKey }: { readonly url: ServerAddress; readonly apiKey: string }) {
+    this.#server = openServer(url, { headers: { "x-api-key": apiKey }, maxConnections: 256 });
   }
 
   /** @throws BoundaryError model-server, its `code` the worker's own word */

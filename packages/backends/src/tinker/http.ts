@@ -11,16 +11,14 @@
 import { BoundaryError } from "@rolldeck/contracts/errors";
 import { errors } from "undici";
 import { hideSecrets } from "../http/hide-secrets.ts";
-import { KeptAliveServer } from "../http/kept-alive-server.ts";
-import { type MovingAddress, MovingServer } from "../http/moving-server.ts";
+import { openServer, type ServerAddress } from "../http/open-server.ts";
 import type { RequestBody } from "../http/prompt-body.ts";
 import { ResilientCalls, type Wait } from "../resilient/resilient-calls.ts";
 import type { RetryPolicy, Try } from "../resilient/retry-policy.ts";
 import { type Answer, classify } from "./classify.ts";
 
 export interface HttpOptions {
-  /** One that moves is asked for with every request. */
-  readonly url: string | MovingAddress;
+  readonly url: ServerAddress;
   readonly apiKey: string | null;
   /** Default 4096: every rollout in its model call holds a connection. */
   readonly maxConnections?: number;
@@ -65,7 +63,7 @@ const policy: RetryPolicy = {
 const breaker = { threshold: 8, openMs: 500, maxOpenMs: 2_000 };
 
 export class TinkerHttp {
-  readonly #server: KeptAliveServer | MovingServer;
+  readonly #server: ReturnType<typeof openServer>;
   readonly #secrets: readonly string[];
   readonly #calls: ResilientCalls<{ readonly name: string }>;
 
@@ -73,9 +71,8 @@ export class TinkerHttp {
     const { url, apiKey, maxConnections, backoffMs } = options;
     const headers: Record<string, string> = apiKey === null ? {} : { "x-api-key": apiKey };
     const settings = { headers, ...(maxConnections === undefined ? {} : { maxConnections }) };
-    const moves = typeof url !== "string";
-    this.#server = moves ? new MovingServer(url, settings) : new KeptAliveServer({ ...settings, url });
-    this.#secrets = [apiKey ?? "", moves ? "" : decodeURIComponent(new URL(url).password)];
+    this.#server = openServer(url, settings);
+    this.#secrets = [apiKey ?? "", typeof url === "string" ? decodeURIComponent(new URL(url).password) : ""];
     this.#calls = new ResilientCalls({
       targets: [{ name: this.#server.shownUrl }],
       policy: { ...policy, firstPauseMs: backoffMs ?? policy.firstPauseMs },

@@ -1,5 +1,6 @@
 /** Checkpoints of runs, and where runs come from: the Checkpoints tab, `/api/v1/checkpoints` and `/api/v1/runs/{runId}/…`. */
 import { z } from "zod";
+import { fleetWorkerStates, workerRoles } from "../fleet.ts";
 import { keepReasons } from "../keep-reasons.ts";
 import { lineageRelations, runStatuses } from "../lifecycle.ts";
 import { CheckpointConfig } from "../run-config.ts";
@@ -67,6 +68,30 @@ export const CheckpointInfo = z.object({
 });
 export type CheckpointInfo = z.infer<typeof CheckpointInfo>;
 
+/** Through which worker what a run on the fleet saved is read: for exports, servings and runs that begin with it. */
+export const FleetReading = z.object({
+  /** `asleep`: none is there, one can be asked for; `coming`: one waits for its place or starts; `ready`: its files can be read. */
+  state: z.enum(["asleep", "coming", "ready"]),
+  /** Where it stands, for people: while one is coming, the fleet's own reason. */
+  message: z.string(),
+  /** What would help; null = nothing, or waiting does. */
+  remedy: z.string().nullable(),
+  /** The worker that is meant: the run's own, or its reader. */
+  worker: z
+    .object({
+      workerId: z.string(),
+      role: z.enum(workerRoles),
+      state: z.enum(fleetWorkerStates),
+      host: z.string().nullable(),
+    })
+    .nullable(),
+  /** Why no reader can be asked for, or need be; null = one can. */
+  wakeRefusal: z.string().nullable(),
+  /** There is a reader that can be given back. */
+  canRelease: z.boolean(),
+});
+export type FleetReading = z.infer<typeof FleetReading>;
+
 export const RunCheckpoints = z.object({
   runId: z.string(),
   rule: CheckpointConfig,
@@ -78,8 +103,10 @@ export const RunCheckpoints = z.object({
   children: z.array(RelatedRun),
   /** Why the run can't be set back to a checkpoint now; null = it can. */
   restoreRefusal: z.string().nullable(),
-  /** Why its checkpoints can be neither exported nor served here; null = they can. */
+  /** Why its checkpoints can be neither exported nor served here now; null = they can. */
   exportRefusal: z.string().nullable(),
+  /** Of a run on the fleet; null = its files are read without a worker of its own. */
+  fleet: FleetReading.nullable(),
   /** How they are exported where they can be. */
   exportFormats: z.array(z.enum(exportFormats)),
 });

@@ -10,6 +10,7 @@ export const problemTypes = {
   "not-found": 404,
   "bad-method": 405,
   conflict: 409,
+  "fleet-worker-needed": 409,
   "idempotency-mismatch": 422,
   "idempotency-in-flight": 409,
   "too-large": 413,

@@ -6,12 +6,15 @@ import { fleetHostAway, fleetHostFacts, fleetHostSeen } from "./fleet-hosts.ts";
 import { forgettableRuns, runForgotten } from "./forgettable-runs.ts";
 import { renewPlacements, workerEnded, workerGone, workerReady, workerStarted } from "./placed-workers.ts";
 import { readFleet } from "./read-fleet.ts";
+import { unwantIdleReaders, wantServingReaders } from "./readers.ts";
 import { unwantIdleRuns } from "./want-workers.ts";
 
 export function fleetStore(pool: pg.Pool): FleetStore {
   return {
     read: async () => {
       await unwantIdleRuns(pool);
+      await unwantIdleReaders(pool);
+      await wantServingReaders(pool);
       return readFleet(pool);
     },
     hostSeen: (name) => fleetHostSeen(pool, name),

@@ -18,8 +18,19 @@ export function workersOf(demand: FleetDemand): WantedWorker[] {
   return [{ role: "trainer", replica: 0, devices: demand.devices }, ...samplers];
 }
 
+/**
+ * Assignments of an upsert that asks for a worker `w` again: one that was over, or is ending, queues again.
+ * @param ended SQL text of the states that are over @param again SQL text of `askedAgain`
+ */
+export const wantedAgain = (ended: string, again: string): string => `wanted = true,
+       state = case when w.state = any(${ended}) then 'queued' else w.state end,
+       queued_at = case when w.state = any(${ended}) then now() else w.queued_at end,
+       failures = case when w.state = any(${ended}) then 0 else w.failures end,
+       reason = case when w.state = any(${ended}) then null when w.state = 'stopping' then ${again} else w.reason end,
+       ended_at = case when w.state = any(${ended}) then null else w.ended_at end`;
+
 /** Of one that was on its way out when its run asked for it again: it queues once it is gone. */
-const askedAgain: FleetReason = {
+export const askedAgain: FleetReason = {
   code: "regroups",
   message: "its run asked for it again while it stopped",
   remedy: null,
@@ -31,12 +42,7 @@ export async function wantWorkers(pool: pg.Pool, runId: string, demand: FleetDem
   await pool.query(
     `insert into fleet_workers as w (id, run_id, role, replica, device, devices, memory_mb, priority)
      select id, $1, role, replica, $5, devices, $6, $7 from unnest($2::text[], $3::text[], $4::int[], $8::int[]) as n (id, role, replica, devices)
-     on conflict (run_id, role, replica) do update set wanted = true,
-       state = case when w.state = any($9) then 'queued' else w.state end,
-       queued_at = case when w.state = any($9) then now() else w.queued_at end,
-       failures = case when w.state = any($9) then 0 else w.failures end,
-       reason = case when w.state = any($9) then null when w.state = 'stopping' then $10 else w.reason end,
-       ended_at = case when w.state = any($9) then null else w.ended_at end`,
+     on conflict (run_id, role, replica) do update set ${wantedAgain("$9", "$10")}`,
     [
       runId,
       wanted.map(() => newId()),
@@ -54,7 +60,9 @@ export async function wantWorkers(pool: pg.Pool, runId: string, demand: FleetDem
 
 /** It needs them no more: they end, and their devices are free. Idempotent. */
 export async function unwantWorkers(pool: pg.Pool, runId: string): Promise<void> {
-  await pool.query("update fleet_workers set wanted = false where run_id = $1 and wanted", [runId]);
+  await pool.query("update fleet_workers set wanted = false where run_id = $1 and role <> 'reader' and wanted", [
+    runId,
+  ]);
 }
 
 /** A run that rests for longer gives its devices to others, and waits for some when it goes on. */
@@ -66,9 +74,9 @@ const saveLimit = "interval '10 minutes'";
 export async function unwantIdleRuns(pool: pg.Pool): Promise<void> {
   await pool.query(
     `update fleet_workers w set wanted = false from runs r
-     where r.id = w.run_id and w.wanted and (
+     where r.id = w.run_id and w.role <> 'reader' and w.wanted and (
        r.status = 'paused' and r.status_since < now() - ${restLimit}
        or r.status in ('stopped', 'completed', 'failed') and (r.model_boot_id is null or r.ended_at < now() - ${saveLimit}
-         or not exists (select from fleet_workers t where t.run_id = r.id and t.role <> 'sampler' and t.state = 'ready')))`,
+         or not exists (select from fleet_workers t where t.run_id = r.id and t.role in ('colocated', 'trainer') and t.state = 'ready')))`,
   );
 }

@@ -47,6 +47,7 @@ describe("containerBody", () => {
     );
     expect(sampler?.Cmd).toContain("--sampler");
     expect(trainer?.Cmd).not.toContain("--sampler");
+    expect(containerBody({ ...spec, role: "reader" }, scene).Cmd).toContain("--sampler");
     expect(sampler?.HostConfig?.Mounts).toEqual(trainer?.HostConfig?.Mounts);
   });
 

@@ -5,6 +5,7 @@
  */
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
 import type Docker from "dockerode";
+import { roleFlags } from "../role-flags.ts";
 
 /** Everything of a fleet carries these. */
 export const labels = {
@@ -44,8 +45,7 @@ export function containerBody(spec: LaunchSpec, scene: BodyScene): Docker.Contai
       // A shared folder holds those of many runs.
       ...["--data-dir", spec.checkpointFolder === null ? "/data" : `/data/${spec.runId}`],
       ...["--model-roots", models, "--device", spec.device === "gpu" ? "cuda" : "cpu"],
-      // It reads what the trainer saves into the same folder.
-      ...(spec.role === "sampler" ? ["--sampler"] : []),
+      ...roleFlags(spec.role),
     ],
     Env: [
       `ROLLDECK_GPU_WORKER_KEY=${spec.key}`,

@@ -7,6 +7,7 @@ import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kub
 import type { KubernetesEndpoint } from "@rolldeck/contracts/fleet";
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
 import { LaunchFailure } from "../launch-failure.ts";
+import { roleFlags } from "../role-flags.ts";
 
 export const labels = {
   fleet: "rolldeck.dev/fleet",
@@ -97,6 +98,7 @@ function container(spec: LaunchSpec): V1Container {
     args: [
       ...["--host", "0.0.0.0", "--port", String(workerPort), "--data-dir", `/data/${spec.runId}`],
       ...["--model-roots", models, "--device", spec.device === "gpu" ? "cuda" : "cpu"],
+      ...roleFlags(spec.role),
     ],
     env: [
       {

@@ -66,13 +66,21 @@ export class Devices {
     return host ? shareOf(roomOf(host, [])) : null;
   }
 
+  /** What the files on a host are shared under; a host that is not registered has nothing. */
+  shareNamed(name: string): string {
+    return this.shareOf([name]) ?? shareOf({ host: name });
+  }
+
   take(ids: readonly string[]): void {
     for (const id of ids) this.#taken.add(id);
   }
 
-  /** Keeps what could serve one of these, on hosts that have enough of it, from all who ask later in this plan. */
-  reserve(needs: readonly Need[]): void {
-    const whole = this.roomsOfAll();
+  /**
+   * Keeps what could serve one of these, on hosts that have enough of it, from all who ask later in this plan.
+   * @param within the share that they have to be in; null: any
+   */
+  reserve(needs: readonly Need[], within: string | null): void {
+    const whole = this.roomsOfAll().filter((room) => within === null || shareOf(room) === within);
     for (const need of needs) {
       for (const { devices } of whole) {
         const fitting = devices.filter((device) => serves(device, need));

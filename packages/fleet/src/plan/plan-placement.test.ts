@@ -58,6 +58,52 @@ describe("planPlacement", () => {
     expect(where(planPlacement({ now: 0, hosts, workers: held, leases }))).toEqual(["c"]);
   });
 
+  test("a reader starts where its run's files are, or where they are shared, and keeps nothing elsewhere from anybody", () => {
+    const reader = (filesOn: string) => worker({ id: "w", runId: "r", role: "reader", filesOn });
+    const hosts = [gpuHost("a", [1], mount), gpuHost("b", [1]), gpuHost("c", [1], mount)];
+    expect(brief(plan(hosts, [reader("b")]))).toEqual([["place", "w", "GPU-b-0"]]);
+    expect(brief(plan(hosts.slice(1), [reader("b"), worker({ id: "x", queuedAt: 1 })]))).toEqual([
+      ["place", "w", "GPU-b-0"],
+      ["place", "x", "GPU-c-0"],
+    ]);
+    const held = worker({ id: "h", state: "ready", host: "b" });
+    const taken = { now: 0, hosts, leases: [{ deviceId: "GPU-b-0", workerId: "h" }] };
+    const next = [worker({ id: "x", queuedAt: 1 }), worker({ id: "y", queuedAt: 2 })];
+    expect(brief(planPlacement({ ...taken, workers: [held, reader("b"), ...next] }))).toEqual([
+      ["queue", "w", "no-room"],
+      ["place", "x", "GPU-a-0"],
+      ["place", "y", "GPU-c-0"],
+    ]);
+    expect(brief(plan([gpuHost("c", [1], mount), gpuHost("a", [], mount)], [reader("a")]))).toEqual([
+      ["place", "w", "GPU-c-0"],
+    ]);
+  });
+
+  test.each([
+    ["is not registered", [gpuHost("b", [1])], "not registered any more"],
+    ["does not answer", [gpuHost("b", [1]), gpuHost("a", [1], { state: "lost" })], "does not answer"],
+    ["drains", [gpuHost("b", [1]), gpuHost("a", [1], { state: "draining" })], "drains"],
+    ["is too small", [gpuHost("b", [1]), gpuHost("a", [])], "not so many"],
+  ])("a reader whose files are on a host that %s waits and says so", (_, hosts, words) => {
+    const [said, ...more] = plan(hosts, [worker({ id: "w", runId: "r", role: "reader", filesOn: "a" })]);
+    expect(said).toMatchObject({
+      type: "queue",
+      reason: { code: "files-away", message: expect.stringContaining(words) },
+    });
+    expect(more).toEqual([]);
+  });
+
+  test("a run and its reader don't wait for each other, and neither ends with the other", () => {
+    const own = worker({ id: "o", runId: "r", devices: 2 });
+    const reader = worker({ id: "w", runId: "r", role: "reader", filesOn: "a" });
+    expect(brief(plan([gpuHost("a", [1])], [own, reader]))).toEqual([
+      ["queue", "o", "too-large"],
+      ["place", "w", "GPU-a-0"],
+    ]);
+    const failed = { ...reader, state: "failed" } as const;
+    expect(brief(plan([gpuHost("a", [1, 1])], [own, failed]))).toEqual([["place", "o", "GPU-a-0,GPU-a-1"]]);
+  });
+
   test("a run that waits is not overtaken by a smaller one, which may use what can't serve it", () => {
     const world = new FleetWorld(
       [gpuHost("a", [80, 80]), gpuHost("b", [24])],

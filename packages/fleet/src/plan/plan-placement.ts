@@ -53,8 +53,9 @@ class Placing {
   #held(run: RunWorkers): WorkerSnapshot[] {
     return run.held.filter((worker) => !this.#ending.has(worker.id));
   }
-  /** Where its files are, by what it holds; null: nowhere yet, or wherever its workers start. */
+  /** Where its files are: those that it is to read, or by what it holds; null: nowhere yet, or wherever its workers start. */
   #shareOf(run: RunWorkers): string | null {
+    if (run.filesOn !== null) return this.#devices.shareNamed(run.filesOn);
     return this.#devices.shareOf(this.#held(run).map((worker) => worker.host));
   }
 
@@ -77,7 +78,7 @@ class Placing {
   /** Null: it may start now, if it fits. */
   #whyNotNow(run: RunWorkers): FleetReason | null {
     const { now } = this.#snapshot;
-    if (this.#yielding.has(run.runId)) return reasons.releasing;
+    if (this.#yielding.has(run.group)) return reasons.releasing;
     if (run.members.some((worker) => worker.state === "stopping")) return reasons.releasing;
     const soon = (worker: WorkerSnapshot): boolean =>
       this.#ending.has(worker.id) || worker.state === "lost" || (worker.notBefore ?? now) > now;
@@ -88,7 +89,8 @@ class Placing {
   #isImpossible(run: RunWorkers): boolean {
     const settled = this.#held(run).filter((worker) => !this.#isOnReadyHost(worker));
     const rest = run.members.filter((worker) => !settled.includes(worker));
-    const share = this.#devices.shareOf(settled.map((worker) => worker.host));
+    const share =
+      run.filesOn === null ? this.#devices.shareOf(settled.map((worker) => worker.host)) : this.#shareOf(run);
     return fitWorkers(rest, this.#devices.roomsOfAll(), share) === null;
   }
   #isOnReadyHost(worker: WorkerSnapshot): boolean {
@@ -104,7 +106,14 @@ class Placing {
       for (const { id } of run.queued) this.#actions.push({ type: "refuse", workerId: id, reason: refusal });
       return;
     }
+    const { filesOn } = run;
     this.#say(run, (worker) => {
+      if (filesOn !== null)
+        return reasons.filesAway(
+          worker,
+          filesOn,
+          hosts.find((host) => host.name === filesOn),
+        );
       if (hosts.length === 0) return reasons.noHosts(worker);
       const away = hosts.filter((host) => host.state !== "ready");
       const couldBe = away.some((host) => host.state === "unseen" || host.devices.length > 0);
@@ -131,7 +140,7 @@ class Placing {
     }
     for (const worker of held.filter((one) => this.#isOnReadyHost(one)))
       this.#actions.push({ type: "stop", workerId: worker.id, reason: reasons.regroups });
-    this.#devices.reserve(this.#missing(run));
+    this.#devices.reserve(this.#missing(run), run.filesOn === null ? null : this.#shareOf(run));
   }
 
   #wait(run: RunWorkers, known: FleetReason | null): void {
@@ -141,14 +150,14 @@ class Placing {
       if (!fitsUnreserved) this.#askOthersToYield(run);
       this.#say(run, fitsUnreserved ? reasons.behind : reasons.noRoom);
     } else this.#say(run, () => known);
-    this.#devices.reserve(missing);
+    this.#devices.reserve(missing, run.filesOn === null ? null : this.#shareOf(run));
   }
 
   /** Of those that can't work with what they hold, the last in line first; only where it helps, and no more than it takes. */
   #askOthersToYield(run: RunWorkers): void {
     const place = this.#line.indexOf(run);
     const idle = this.#line.filter((other, at) => {
-      if (other === run || this.#yielding.has(other.runId)) return false;
+      if (other === run || this.#yielding.has(other.group)) return false;
       const held = this.#held(other);
       if (held.length === 0 || canWork(held) || this.#missing(other).length === 0) return false;
       return at > place || this.#isImpossible(other);
@@ -164,7 +173,7 @@ class Placing {
       if (fits(fewer)) givers = fewer;
     }
     for (const giver of givers) {
-      this.#yielding.add(giver.runId);
+      this.#yielding.add(giver.group);
       for (const { id } of this.#held(giver))
         this.#actions.push({ type: "stop", workerId: id, reason: reasons.yields });
     }

@@ -20,6 +20,7 @@ export const behind = (worker: Needed): FleetReason =>
 export const backOff = waiting("back-off", "waits a moment before it is started again");
 export const releasing = waiting("releasing", "waits until its other workers have given their devices back");
 export const unwanted = waiting("unwanted", "its run needs it no more");
+export const unused = waiting("unwanted", "nobody reads its run's files any more");
 export const brokenRun = waiting("unwanted", "another worker of its run ended for good");
 export const yields = waiting(
   "yields",
@@ -30,8 +31,11 @@ export const regroups = waiting(
   "the workers that its run lost fit nowhere beside this one: all of them start again together",
 );
 
-export const hostLost = (host: string): FleetReason =>
-  waiting("host-lost", `host ${host} does not answer; it is started again on another one`);
+export const hostLost = ({ host, filesOn }: Pick<WorkerSnapshot, "host" | "filesOn">): FleetReason =>
+  waiting(
+    "host-lost",
+    `host ${host} does not answer; it is started again ${filesOn == null ? "on another one" : "where the files that it reads are"}`,
+  );
 export const containerEnded = (worker: Pick<WorkerSnapshot, "reason">): FleetReason =>
   worker.reason ?? waiting("container-ended", "its container ended");
 export const tooManyFailures = (worker: Pick<WorkerSnapshot, "reason" | "failures">): FleetReason => ({
@@ -64,6 +68,20 @@ export const apart = (worker: Needed): FleetReason => ({
   remedy:
     "register the hosts with a checkpoint folder on a network mount of the same name (--checkpoints, --share), or ask for fewer devices",
 });
+/** @param host where the files are; undefined: it is not registered any more */
+export const filesAway = (worker: Needed, filesOn: string, host: HostSnapshot | undefined): FleetReason => ({
+  code: "files-away",
+  message: `needs ${needText(worker)} on host ${filesOn}, where the files are that it reads; ${hostTrouble(host)}`,
+  remedy:
+    host === undefined
+      ? `register the machine again under the name ${filesOn}`
+      : `bring ${filesOn} back with what it had`,
+});
+function hostTrouble(host: HostSnapshot | undefined): string {
+  if (host === undefined) return "that host is not registered any more";
+  if (host.state === "ready") return "that host has not so many or so large ones";
+  return host.state === "draining" ? "that host drains" : "that host does not answer";
+}
 export const noGpuRuntime = (hosts: readonly HostSnapshot[]): FleetReason => ({
   code: "no-gpu-runtime",
   message: `needs a GPU; Docker can give containers none on ${names(hosts)}`,

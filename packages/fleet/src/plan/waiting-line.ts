@@ -8,9 +8,12 @@ import { groupBy } from "@rolldeck/contracts/group-by";
 /** One level of priority is worth so much waiting. */
 export const priorityWorthMs = 600_000;
 
-/** The workers of one run. */
+/** The workers of one run that start together: its own, or its reader alone. */
 export interface RunWorkers {
-  readonly runId: string;
+  /** As `groupOf`. */
+  readonly group: string;
+  /** Host of the files that they read, where they have to start; null: anywhere. */
+  readonly filesOn: string | null;
   /** All that are wanted and not over. */
   readonly members: readonly WorkerSnapshot[];
   readonly queued: readonly WorkerSnapshot[];
@@ -20,15 +23,20 @@ export interface RunWorkers {
   readonly broken: boolean;
 }
 
-/** All runs that want workers, the one that goes first at the front. */
+/** A run that goes on does not wait for who reads its files, nor the other way. */
+export const groupOf = ({ runId, role }: Pick<WorkerSnapshot, "runId" | "role">): string =>
+  role === "reader" ? `${runId} reader` : runId;
+
+/** All groups that want workers, the one that goes first at the front. */
 export function waitingLine(snapshot: FleetSnapshot): RunWorkers[] {
   const wanted = snapshot.workers.filter((worker) => worker.wanted);
-  const runs = groupBy(wanted, (worker) => worker.runId);
-  const line = [...runs].map(([runId, workers]) => {
+  const runs = groupBy(wanted, groupOf);
+  const line = [...runs].map(([group, workers]) => {
     const all = [...workers].sort((a, b) => (a.id < b.id ? -1 : 1));
     const members = all.filter((worker) => !endedFleetWorkerStates.includes(worker.state));
     return {
-      runId,
+      group,
+      filesOn: members.find(({ filesOn }) => filesOn != null)?.filesOn ?? null,
       members,
       queued: members.filter((worker) => worker.state === "queued"),
       held: members.filter((worker) => worker.state === "starting" || worker.state === "ready"),
@@ -36,11 +44,11 @@ export function waitingLine(snapshot: FleetSnapshot): RunWorkers[] {
       rank: Math.min(...all.map((worker) => worker.queuedAt - worker.priority * priorityWorthMs)),
     };
   });
-  return line.sort((a, b) => a.rank - b.rank || (a.runId < b.runId ? -1 : 1));
+  return line.sort((a, b) => a.rank - b.rank || (a.group < b.group ? -1 : 1));
 }
 
 /** With what it holds the run can work, if less well than with all of its workers. */
 export function canWork(held: readonly Pick<WorkerSnapshot, "role">[]): boolean {
   const has = (role: WorkerSnapshot["role"]): boolean => held.some((worker) => worker.role === role);
-  return has("colocated") || (has("trainer") && has("sampler"));
+  return has("colocated") || has("reader") || (has("trainer") && has("sampler"));
 }
