@@ -19,7 +19,7 @@ describe.skipIf(chromiumMissing)(`screens of training, ${chromiumName}`, () => {
   const region = (name: string) => page.getByRole("region", { name, exact: true });
 
   beforeAll(async () => {
-    stack = await startPageStack({}, { prices: storyPrices });
+    stack = await startPageStack({}, { prices: storyPrices, fleetSecret: "a-secret-of-this-test-that-is-long-enough" });
     ({ browser, page, pageErrors } = await openSignedIn(await stack.signInLink()));
   });
   afterAll(async () => {
@@ -54,6 +54,54 @@ describe.skipIf(chromiumMissing)(`screens of training, ${chromiumName}`, () => {
       .getByRole("button", { name: /^Copy GPU-/ })
       .first()
       .waitFor();
+  });
+
+  test("a run's page says of its workers on the fleet where each is, why one waits, and what it printed last", async () => {
+    await page.goto(`${stack.url}/runs/${story.splitId}`);
+    const panel = region("GPU workers");
+    await panel.getByText("2 of 3 ready on rack1; sampler 2 all 4 devices that would do are taken").waitFor();
+    // One that waits is not overlooked: the list is open.
+    const workers = page.getByRole("table", { name: "GPU workers of this run" });
+    await workers.getByRole("row", { name: /^trainer .*ready.*rack1/ }).waitFor();
+    await workers.getByRole("row", { name: /^sampler 2 .*queued.*all 4 devices/ }).waitFor();
+    await workers.getByRole("button", { name: "Log of the trainer" }).focus();
+    await page.keyboard.press("Enter");
+    const log = region("Log of the trainer");
+    await log.getByText("It has printed nothing yet.").waitFor();
+    await page.reload();
+    await log.getByText("It has printed nothing yet.").waitFor();
+    await page.keyboard.press("w");
+    await workers.waitFor({ state: "detached" });
+    await page.reload();
+    await panel.getByText("2 of 3 ready").waitFor();
+    expect(await workers.count()).toBe(0);
+    await page.goto(`${stack.url}/runs/${story.runId}`);
+    await page.getByRole("heading", { level: 1, name: "qwen3-0.6b lora" }).waitFor();
+    expect(await panel.count()).toBe(0);
+  });
+
+  test("what the workers of a run are can't be read: it says so", async () => {
+    await page.route(/fleet\.ofRun/, (route) => route.abort());
+    await page.goto(`${stack.url}/runs/${story.splitId}`);
+    await region("GPU workers").getByRole("alert").waitFor();
+    await page.unroute(/fleet\.ofRun/);
+  });
+
+  test("a reader of a run's checkpoints is asked for, told of while it waits, and given back", async () => {
+    await openTab(story.givenBackId);
+    const bar = region("Worker that reads the checkpoints");
+    await bar.getByText(/^No worker of this run is on the fleet now/).waitFor();
+    await page.getByRole("button", { name: "Export" }).and(page.locator(":disabled")).waitFor();
+    await bar.getByRole("button", { name: "Wake a reader" }).click();
+    await bar.getByText("The reader waits for its place on the fleet.").waitFor();
+    await region("GPU workers").getByText("0 of 1 ready; reader waits for its place").waitFor();
+    // The supervisor's word comes without a reload.
+    const reader = `update fleet_workers set state = 'ready', host = 'rack1', ready_at = now() where role = 'reader'`;
+    await stack.api.database.pool.query(reader);
+    await bar.getByText("The reader answers on host rack1.").waitFor();
+    await page.getByRole("link", { name: "Export" }).waitFor();
+    await bar.getByRole("button", { name: "Give the reader back" }).click();
+    await bar.getByRole("button", { name: "Give the reader back" }).waitFor({ state: "detached" });
   });
 
   test("lists that can't be read again say so and stay", async () => {

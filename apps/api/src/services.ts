@@ -39,7 +39,14 @@ import type {
 } from "@rolldeck/contracts/api/dispatch";
 import type { Durations, ReadDurations } from "@rolldeck/contracts/api/durations";
 import type { EvaluationReport, ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
-import type { DrainFleetHost, Fleet, FleetHostRef, FleetLog, ReadFleetLog } from "@rolldeck/contracts/api/fleet";
+import type {
+  DrainFleetHost,
+  Fleet,
+  FleetHostRef,
+  FleetLog,
+  ReadFleetLog,
+  RunGpuWorkers,
+} from "@rolldeck/contracts/api/fleet";
 import type {
   BatchPage,
   BatchReply,
@@ -191,6 +198,7 @@ export interface DrivenServices {
 }
 export interface FleetServices {
   get(): Promise<Fleet>;
+  ofRun: Call<typeof RunRef, typeof RunGpuWorkers>;
   addHost(input: FleetHostSpec): Promise<Fleet>;
   drainHost: Call<typeof DrainFleetHost, typeof Fleet>;
   removeHost: Call<typeof FleetHostRef, typeof Fleet>;

@@ -24,6 +24,10 @@ export interface TrainingStory {
   readonly freshId: string;
   /** Failed before its first checkpoint. */
   readonly lostId: string;
+  /** Split over workers of the fleet, one of which waits. */
+  readonly splitId: string;
+  /** Was on the fleet and is over, its worker given back. */
+  readonly givenBackId: string;
 }
 
 const loraConfig: Partial<RunConfigInput> = {
@@ -59,8 +63,14 @@ export async function seedTrainingStory(pool: pg.Pool): Promise<TrainingStory> {
   const lostId = await seedRun(pool, { config: { ...loraConfig, name: "failed early" }, ...ended, status: "failed" });
   await pool.query("update runs set step = 4 where id = $1", [lostId]);
   await startServing(pool, { runId, version: 50 }, "the owner");
-  await seedFleet(pool, { runId, forkId, freshId, lostId });
-  return { runId, forkId, freshId, lostId };
+  const onFleet = (name: string, fleet: object) => ({ ...loraConfig, name, backend: { lora: { rank: 32 }, fleet } });
+  const split = { layout: "split", replicas: 2 };
+  const splitId = await seedRun(pool, { config: onFleet("split over the fleet", split) });
+  const givenBackId = await seedRun(pool, { config: onFleet("was on the fleet", {}), ...ended });
+  await seedCheckpoints(pool, givenBackId, [60]);
+  const story = { runId, forkId, freshId, lostId, splitId, givenBackId };
+  await seedFleet(pool, story);
+  return story;
 }
 
 async function seedCheckpoints(pool: pg.Pool, runId: string, versions: readonly number[]): Promise<void> {
@@ -124,6 +134,10 @@ async function seedFleet(pool: pg.Pool, runs: TrainingStory): Promise<void> {
   await seedWorker(pool, { runId: runs.freshId, state: "queued", reason: noRoom });
   await seedWorker(pool, { runId: runs.lostId, state: "refused", reason: noRuntime });
   await seedWorker(pool, { runId: runs.runId, state: "stopped", host: "rack1" });
+  await seedWorker(pool, { runId: runs.givenBackId, state: "stopped", host: "rack1" });
+  await seedWorker(pool, { runId: runs.splitId, state: "ready", role: "trainer", host: "rack1" });
+  await seedWorker(pool, { runId: runs.splitId, state: "ready", role: "sampler", host: "rack1" });
+  await seedWorker(pool, { runId: runs.splitId, state: "queued", role: "sampler", replica: 1, reason: noRoom });
 }
 
 async function seedWorker(
@@ -132,6 +146,7 @@ async function seedWorker(
     readonly runId: string;
     readonly state: FleetWorkerState;
     readonly role?: "colocated" | "trainer" | "sampler";
+    readonly replica?: number;
     readonly host?: string;
     readonly reason?: FleetReason;
   },
@@ -139,9 +154,12 @@ async function seedWorker(
   const id = newId();
   const over = worker.state === "stopped" || worker.state === "refused";
   await pool.query(
-    `insert into fleet_workers (id, run_id, role, device, devices, memory_mb, state, host, reason, placed_at, ended_at)
-     values ($1, $2, $3, 'gpu', 2, 0, $4, $5, $6, case when $5::text is not null then now() end, case when $7 then now() end)`,
-    [id, worker.runId, worker.role ?? "colocated", worker.state, worker.host ?? null, worker.reason ?? null, over],
+    `insert into fleet_workers (id, run_id, role, replica, device, devices, memory_mb, state, host, reason, wanted, placed_at, ended_at)
+     values ($1, $2, $3, $8, 'gpu', 2, 0, $4, $5, $6, $4 <> 'stopped', case when $5::text is not null then now() end, case when $7 then now() end)`,
+    [
+      ...[id, worker.runId, worker.role ?? "colocated", worker.state, worker.host ?? null, worker.reason ?? null, over],
+      worker.replica ?? 0,
+    ],
   );
   return id;
 }

@@ -27,7 +27,7 @@ import {
 } from "@rolldeck/contracts/api/dispatch";
 import { Durations, type ReadDurations } from "@rolldeck/contracts/api/durations";
 import { EvaluationReport, type ReadEvaluation } from "@rolldeck/contracts/api/evaluation";
-import { type DrainFleetHost, Fleet, FleetLog } from "@rolldeck/contracts/api/fleet";
+import { type DrainFleetHost, Fleet, FleetLog, RunGpuWorkers } from "@rolldeck/contracts/api/fleet";
 import {
   BatchPage,
   BatchReply,
@@ -334,6 +334,10 @@ export class Rolldeck {
   /** Owner only. */
   removeFleetHost(name: string, options: ReadOptions = {}) {
     return this.#send({ method: "DELETE", path: `/fleet/hosts/${id(name)}`, reply: Fleet, ...options });
+  }
+  /** Of a run on the fleet: where each of its workers is, or why it waits. */
+  readRunGpuWorkers(runId: string, options: ReadOptions = {}) {
+    return this.#get(`/runs/${id(runId)}/gpu-workers`, RunGpuWorkers, {}, options);
   }
   readFleetLog(workerId: string, options: ReadOptions & { readonly lines?: number } = {}) {
     const { lines, ...rest } = options;

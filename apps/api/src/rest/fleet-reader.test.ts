@@ -3,6 +3,7 @@
  * worker while it lives, and through a reader that is asked for once it is gone.
  */
 import { RunCheckpoints } from "@rolldeck/contracts/api/checkpoints";
+import { RunGpuWorkers } from "@rolldeck/contracts/api/fleet";
 import { Problem } from "@rolldeck/contracts/api/problems";
 import { CreatedToken } from "@rolldeck/contracts/api/system";
 import { FleetDemand } from "@rolldeck/contracts/fleet";
@@ -161,6 +162,21 @@ test("none can be asked for of a run whose host is forgotten, that was never pla
     expect([response.status, (await problem(response)).detail]).toEqual([409, expect.stringContaining(words)]);
   }
   expect((await wake("nosuchrun1")).status).toBe(404);
+});
+
+test("a run's workers are listed with where they are, and those of other runs are not", async () => {
+  const runId = await over();
+  await wake(runId);
+  await rounds();
+  await working();
+  const workersOf = async (id: string) => (await api.fetch(`/api/v1/runs/${id}/gpu-workers`)).json();
+  expect(RunGpuWorkers.parse(await workersOf(runId)).workers).toMatchObject([
+    { role: "colocated", state: "stopped", wanted: false, deviceIds: [] },
+    { role: "reader", state: "ready", wanted: true, host: "rack1", deviceIds: ["cpu-rack1-1"] },
+  ]);
+  const plain = await seedRun(api.database.pool);
+  expect(await workersOf(plain)).toEqual({ runId: plain, workers: [] });
+  expect(await workersOf("nosuchrun1")).toMatchObject({ status: 404 });
 });
 
 test("asking for one takes a token that may write", async () => {

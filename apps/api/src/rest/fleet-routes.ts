@@ -1,5 +1,13 @@
 /** REST routes of the fleet of GPU workers. What changes hosts is the owner's: a Docker daemon is as good as its machine. */
-import { DrainFleetHost, Fleet, FleetHostRef, FleetLog, ReadFleetLog } from "@rolldeck/contracts/api/fleet";
+import {
+  DrainFleetHost,
+  Fleet,
+  FleetHostRef,
+  FleetLog,
+  ReadFleetLog,
+  RunGpuWorkers,
+} from "@rolldeck/contracts/api/fleet";
+import { RunRef } from "@rolldeck/contracts/api/runs";
 import { FleetHostSpec } from "@rolldeck/contracts/fleet";
 import { z } from "zod";
 import { type Route, route } from "./route.ts";
@@ -53,6 +61,18 @@ export const fleetRoutes: Route[] = [
     reply: Fleet,
     replyName: "Fleet",
     call: ({ services }, input) => services.fleet.removeHost(input),
+  }),
+  route({
+    method: "GET",
+    path: "/runs/{runId}/gpu-workers",
+    operationId: "readRunGpuWorkers",
+    summary: "A run's GPU workers on the fleet: where each is and since when, or why it waits; none for other runs",
+    tag: "fleet",
+    needs: "read",
+    input: RunRef,
+    reply: RunGpuWorkers,
+    replyName: "RunGpuWorkers",
+    call: ({ services }, input) => services.fleet.ofRun(input),
   }),
   route({
     method: "GET",

@@ -147,6 +147,7 @@ const driven = router({
 
 const fleet = router({
   get: reads.query(({ ctx }) => ctx.services.fleet.get()),
+  ofRun: reads.input(RunRef).query(({ ctx, input }) => ctx.services.fleet.ofRun(input)),
   addHost: ownerOnly.input(FleetHostSpec).mutation(({ ctx, input }) => ctx.services.fleet.addHost(input)),
   drainHost: ownerOnly.input(DrainFleetHost).mutation(({ ctx, input }) => ctx.services.fleet.drainHost(input)),
   removeHost: ownerOnly.input(FleetHostRef).mutation(({ ctx, input }) => ctx.services.fleet.removeHost(input)),

@@ -2,7 +2,7 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { addFleetHost, drainFleetHost, removeFleetHost } from "@rolldeck/db/fleet/fleet-hosts";
-import { checkFleetWorker, readFleetPage } from "@rolldeck/db/reads/read-fleet-page";
+import { checkFleetWorker, readFleetPage, readRunGpuWorkers } from "@rolldeck/db/reads/read-fleet-page";
 import type { Pool } from "pg";
 import type { FleetServices } from "../services.ts";
 
@@ -13,6 +13,7 @@ const maxBytes = 1_000_000;
 export function createFleetServices(pool: Pool, logFolder: string): FleetServices {
   return {
     get: () => readFleetPage(pool),
+    ofRun: ({ runId }) => readRunGpuWorkers(pool, runId),
     async addHost(spec) {
       await addFleetHost(pool, spec);
       return readFleetPage(pool);

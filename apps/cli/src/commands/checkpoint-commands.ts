@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect, withConnection } from "./connection.ts";
 import { plain, print, table } from "./output.ts";
+import { wakeReader } from "./wake-reader.ts";
 
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;
@@ -28,6 +29,20 @@ export function addCheckpointCommands(program: Command): void {
         const reply = await connect(flags).rolldeck.pinCheckpoint(id, pinned);
         print(flags.json === true, reply, () => `${reply.id} ${reply.pinned ? "pinned" : "not pinned"}`);
       });
+  withConnection(checkpoint.command("wake <run>"))
+    .description("Ask for the worker that reads what a run on the fleet saved, once its own are gone")
+    .option("--wait", "until it answers, telling what it waits for")
+    .action(async (runId: string, flags: Flags & { wait?: boolean }) => {
+      const { rolldeck } = connect(flags);
+      const found = flags.wait === true ? await wakeReader(rolldeck, runId) : await rolldeck.wakeFleetReader(runId);
+      print(flags.json === true, found, () => plain(found.fleet?.message ?? ""));
+    });
+  withConnection(checkpoint.command("release <run>"))
+    .description("Give that worker back now; unused it goes back by itself")
+    .action(async (runId: string, flags: Flags) => {
+      const found = await connect(flags).rolldeck.releaseFleetReader(runId);
+      print(flags.json === true, found, () => "given back");
+    });
   withConnection(checkpoint.command("restore <run> <version>"))
     .description("Set a training run that is over back to a checkpoint; its later steps become a run of their own")
     .action(async (runId: string, version: string, flags: Flags) => {

@@ -1,17 +1,25 @@
 /** `rolldeck export checkpoint`: a checkpoint as a tar of a Hugging Face folder or of a PEFT adapter. */
 import { open, rename, rm } from "node:fs/promises";
 import type { Rolldeck } from "@rolldeck/client/rolldeck";
-import { CheckpointId, checkpointId, type ExportFormat, exportFormats } from "@rolldeck/contracts/api/checkpoints";
+import {
+  CheckpointId,
+  checkpointId,
+  type ExportFormat,
+  exportFormats,
+  parseCheckpointId,
+} from "@rolldeck/contracts/api/checkpoints";
 import { type Command, Option } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect, withConnection } from "./connection.ts";
 import { print } from "./output.ts";
+import { wakeReader } from "./wake-reader.ts";
 
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;
   readonly version?: string;
   readonly output?: string;
   readonly format: ExportFormat;
+  readonly wake?: boolean;
 }
 
 export interface WrittenCheckpoint {
@@ -31,9 +39,11 @@ export function addExportCheckpoint(exports: Command): void {
         .default("hf"),
     )
     .option("-o, --output <file>", "where to; <run>-v<version>.tar where none is named, -adapter.tar for peft")
+    .option("--wake", "of a run on the fleet whose workers are gone: ask for one that reads its files, and wait for it")
     .action(async (run: string, flags: Flags) => {
       const { rolldeck } = connect(flags);
       const id = await idOf(rolldeck, run, flags.version);
+      if (flags.wake === true) await wakeReader(rolldeck, parseCheckpointId(id).runId);
       const { format } = flags;
       const file = flags.output ?? (format === "hf" ? `${id}.tar` : `${id}-adapter.tar`);
       const onProgress = process.stderr.isTTY ? showProgress : () => undefined;

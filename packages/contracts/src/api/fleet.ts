@@ -42,6 +42,8 @@ export const FleetWorkerInfo = z.object({
   device: z.enum(deviceKinds),
   devices: z.int(),
   state: z.enum(fleetWorkerStates),
+  /** Its run, or who reads its run's files, still needs it. */
+  wanted: z.boolean(),
   reason: FleetReason.nullable(),
   /** Where it is, or was last. */
   host: z.string().nullable(),
@@ -61,6 +63,13 @@ export const Fleet = z.object({
   workers: z.array(FleetWorkerInfo),
 });
 export type Fleet = z.infer<typeof Fleet>;
+
+export const RunGpuWorkers = z.object({
+  runId: z.string(),
+  /** The one that updates first, then samplers by number, then the reader. */
+  workers: z.array(FleetWorkerInfo),
+});
+export type RunGpuWorkers = z.infer<typeof RunGpuWorkers>;
 
 const HostName = z.string().max(40);
 export const DrainFleetHost = z.strictObject({

@@ -1,5 +1,5 @@
 /** The fleet as people see it. */
-import { type Fleet, FleetHostInfo, FleetWorkerInfo } from "@rolldeck/contracts/api/fleet";
+import { type Fleet, FleetHostInfo, FleetWorkerInfo, type RunGpuWorkers } from "@rolldeck/contracts/api/fleet";
 import { NotFoundError } from "@rolldeck/contracts/errors";
 import { endedFleetWorkerStates, endpointText, FleetHostSpec } from "@rolldeck/contracts/fleet";
 import { HostFacts } from "@rolldeck/contracts/ports/fleet";
@@ -25,7 +25,7 @@ select h.name, h.spec, h.facts, h.trouble, ${iso("h.last_seen_at")} as "lastSeen
 from fleet_hosts h order by h.name`;
 
 const workersSql = `
-select w.id as "workerId", w.run_id as "runId", r.name as "runName", w.role, w.replica, w.device, w.devices, w.state, w.reason,
+select w.id as "workerId", w.run_id as "runId", r.name as "runName", w.role, w.replica, w.device, w.devices, w.state, w.wanted, w.reason,
   w.host, w.boot_id as "bootId", w.restarts, ${iso("w.queued_at")} as "queuedAt", ${iso("w.placed_at")} as "placedAt",
   ${iso("w.ready_at")} as "readyAt", ${iso("w.ended_at")} as "endedAt",
   (select coalesce(json_agg(l.device_id order by l.device_id), '[]') from gpu_leases l where l.worker_id = w.id) as "deviceIds"
@@ -40,6 +40,14 @@ export async function readFleetPage(db: Queryable): Promise<Fleet> {
     ...(await readRows(db, FleetWorkerInfo, ended, [endedFleetWorkerStates])),
   ];
   return { hosts: hosts.map(hostInfo), workers };
+}
+
+/** Of a run that is not on the fleet: none. @throws NotFoundError */
+export async function readRunGpuWorkers(db: Queryable, runId: string): Promise<RunGpuWorkers> {
+  const run = await readRow(db, z.object({ id: z.string() }), "select id from runs where id = $1", [runId]);
+  if (run === null) throw new NotFoundError("run", runId);
+  const order = "order by w.role = 'reader', w.role = 'sampler', w.replica";
+  return { runId, workers: await readRows(db, FleetWorkerInfo, `${workersSql} where w.run_id = $1 ${order}`, [runId]) };
 }
 
 function hostInfo({ spec, facts, ...row }: z.infer<typeof Host>): FleetHostInfo {

@@ -19,17 +19,23 @@ import { useKeys } from "../shell/keys.ts";
 import { CheckpointTable } from "./checkpoint-table.tsx";
 import { ruleWords } from "./keep-words.ts";
 import { Lineage } from "./lineage.tsx";
+import { ReaderBar } from "./reader-bar.tsx";
 import { RestoreDialog } from "./restore-dialog.tsx";
 import { ServeDialog } from "./serve-dialog.tsx";
 
 const refreshMs = 15_000;
+/** While a reader is on its way. */
+const comingMs = 2_000;
 
 export function CheckpointsTab({ run, frozen }: { run: RunDetail; frozen: boolean }): JSX.Element {
   const trpc = useTRPC();
   const query = useQuery(
     trpc.checkpoints.ofRun.queryOptions(
       { runId: run.runId },
-      { enabled: unlessFrozen(frozen), refetchInterval: refreshMs },
+      {
+        enabled: unlessFrozen(frozen),
+        refetchInterval: ({ state }) => (state.data?.fleet?.state === "coming" ? comingMs : refreshMs),
+      },
     ),
   );
   const found = query.data;
@@ -93,7 +99,7 @@ function Found({ run, found }: { run: RunDetail; found: RunCheckpoints }): JSX.E
       <div className="mb-2 text-sm text-g7">
         <p>{ruleWords(found.rule)}</p>
         {found.restoreRefusal !== null && <p>Restoring: {found.restoreRefusal}</p>}
-        {found.exportRefusal !== null && <p>Export and serving: {found.exportRefusal}</p>}
+        {found.exportRefusal !== null && found.fleet === null && <p>Export and serving: {found.exportRefusal}</p>}
         {chosen !== null && at === null && (
           <p role="status" className="text-paused">
             <MarkedText shape="bars">
@@ -102,6 +108,7 @@ function Found({ run, found }: { run: RunDetail; found: RunCheckpoints }): JSX.E
           </p>
         )}
       </div>
+      {found.fleet !== null && <ReaderBar runId={run.runId} fleet={found.fleet} />}
       {pin.error && <ErrorBanner error={pin.error} doing="change the pin" />}
       <CheckpointTable
         found={found}

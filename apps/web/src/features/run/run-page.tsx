@@ -16,6 +16,7 @@ import { ScheduleTab } from "../schedule/schedule-tab.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { useActions, useCrumbs } from "../shell/page-header.ts";
 import { ConfigTab } from "./config-tab.tsx";
+import { GpuWorkersPanel } from "./gpu-workers-panel.tsx";
 import { LogTab } from "./log-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
 import { RefusalBanner } from "./refusal-banner.tsx";
@@ -119,6 +120,7 @@ export function RunPage({ runId }: { runId: string }): JSX.Element {
       <WaitingBanner run={run} />
       <RefusalBanner run={run} />
       <TrainerPanel run={run} frozen={frozen} />
+      <GpuWorkersPanel run={run} frozen={frozen} />
       {detail.error && (
         <div className="px-4 pt-3">
           <QueryError query={detail} doing="refresh this run" />

@@ -69,6 +69,10 @@ export function useRunFeed(runId: string, head: number | null, frozen: boolean):
     () => void client.invalidateQueries(trpc.checkpoints.ofRun.queryFilter({ runId })),
     refetchMs,
   );
+  const refetchWorkers = useThrottled(() => {
+    void client.invalidateQueries(trpc.fleet.ofRun.queryFilter({ runId }));
+    void client.invalidateQueries(trpc.checkpoints.ofRun.queryFilter({ runId }));
+  }, refetchMs);
   const refetchMetrics = useThrottled(() => void client.invalidateQueries(trpc.runs.metrics.pathFilter()), refetchMs);
   const refetchMatrix = useThrottled(() => void client.invalidateQueries(trpc.runs.matrix.pathFilter()), refetchMs);
 
@@ -88,6 +92,8 @@ export function useRunFeed(runId: string, head: number | null, frozen: boolean):
     if (batch.some((event) => detailTypes.has(event.body.type))) refetchDetail();
     if (batch.some((event) => checkpointTypes.has(event.body.type))) refetchCheckpoints();
     if (batch.some((event) => event.body.type === "metrics-written")) refetchMetrics();
+    // Notes tell of the run's GPU workers, and so of who can read its checkpoints.
+    if (batch.some((event) => event.body.type === "note")) refetchWorkers();
     if (batch.some((event) => matrixTypes.has(event.body.type))) refetchMatrix();
   }, applyMs);
 

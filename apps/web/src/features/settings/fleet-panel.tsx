@@ -1,22 +1,20 @@
 "use client";
 /** The fleet of GPU workers: hosts with what is free on them, and the workers of runs, or why they wait. */
-import type { Fleet, FleetHostInfo, FleetWorkerInfo } from "@rolldeck/contracts/api/fleet";
+import type { Fleet, FleetHostInfo } from "@rolldeck/contracts/api/fleet";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import Link from "next/link";
 import type { JSX } from "react";
 import { useTRPC } from "../../api/query-provider.tsx";
 import { Button } from "../../design/button.tsx";
-import { Chip } from "../../design/chip.tsx";
-import { CodeText } from "../../design/code-text.tsx";
-import { CopyText } from "../../design/copy-text.tsx";
 import { ErrorBanner } from "../../design/error-banner.tsx";
-import { Mark } from "../../design/mark.tsx";
 import { QueryError } from "../../design/query-error.tsx";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { ActionsTh, Table, Td, Th } from "../../design/table.tsx";
 import { TimeAgo } from "../../design/time-ago.tsx";
-import { formatBytes, formatCount, shortenId } from "../../format/numbers.ts";
-import { hostLooks, type StateLook, workerLooks } from "./fleet-states.ts";
+import { formatBytes, formatCount } from "../../format/numbers.ts";
+import { FleetState, FleetWhy } from "./fleet-state.tsx";
+import { hostLooks } from "./fleet-states.ts";
+import { FleetWorkerCells, FleetWorkerHeads } from "./fleet-worker-cells.tsx";
 
 export function FleetPanel({ mayChange }: { mayChange: boolean }): JSX.Element {
   const trpc = useTRPC();
@@ -76,11 +74,11 @@ function Hosts({ hosts, mayChange }: { hosts: Fleet["hosts"]; mayChange: boolean
                 <div className="mono text-sm text-g7">{host.endpoint}</div>
               </Td>
               <Td className="py-1.5 align-top">
-                <State look={hostLooks[host.state]} text={host.state} />
+                <FleetState look={hostLooks[host.state]} text={host.state} why={null} />
               </Td>
               <Td className="py-1.5 align-top">
                 {host.lastSeenAt === null ? "not known yet" : deviceWords(host)}
-                {host.trouble !== null && <Why reason={host.trouble} />}
+                {host.trouble !== null && <FleetWhy reason={host.trouble} />}
               </Td>
               <Td right className="py-1.5 align-top">
                 {host.lastSeenAt === null ? "n/a" : freeWords(host)}
@@ -116,17 +114,7 @@ function Workers({ workers }: { workers: Fleet["workers"] }): JSX.Element {
         <thead>
           <tr>
             <Th>Run</Th>
-            <Th title="colocated: samples and updates on the same devices; else a trainer updates and samplers sample">
-              Worker
-            </Th>
-            <Th>State</Th>
-            <Th>Host and devices</Th>
-            <Th right title="How often its container was started anew">
-              Restarts
-            </Th>
-            <Th right title="When it ended; else when it was ready, was placed, or was asked for">
-              Since
-            </Th>
+            <FleetWorkerHeads />
           </tr>
         </thead>
         <tbody>
@@ -137,28 +125,7 @@ function Workers({ workers }: { workers: Fleet["workers"] }): JSX.Element {
                   {worker.runName}
                 </Link>
               </Td>
-              <Td className="py-1.5 align-top">
-                {worker.role === "sampler" ? `sampler ${formatCount(worker.replica + 1)}` : worker.role}{" "}
-                <CopyText text={worker.workerId}>{shortenId(worker.workerId)}</CopyText>
-              </Td>
-              <Td className="py-1.5 align-top">
-                <State look={workerLooks[worker.state]} text={worker.state} />
-                {worker.reason !== null && <Why reason={worker.reason} />}
-              </Td>
-              <Td className="py-1.5 align-top">
-                {worker.host ?? "none yet"}
-                {worker.deviceIds.map((id) => (
-                  <div key={id}>
-                    <CopyText text={id}>{shortenId(id, 8)}</CopyText>
-                  </div>
-                ))}
-              </Td>
-              <Td right className="py-1.5 align-top">
-                {formatCount(worker.restarts)}
-              </Td>
-              <Td right className="py-1.5 align-top">
-                <TimeAgo at={worker.endedAt ?? worker.readyAt ?? worker.placedAt ?? worker.queuedAt} />
-              </Td>
+              <FleetWorkerCells worker={worker} />
             </tr>
           ))}
         </tbody>
@@ -168,27 +135,6 @@ function Workers({ workers }: { workers: Fleet["workers"] }): JSX.Element {
         those that are over, the newest 50 are listed.
       </p>
     </>
-  );
-}
-
-function State({ look: { tone, shape, meaning }, text }: { look: StateLook; text: string }): JSX.Element {
-  return (
-    <Chip tone={tone} title={meaning}>
-      <Mark shape={shape} size={9} turning={shape === "half"} /> {text}
-    </Chip>
-  );
-}
-
-function Why({ reason }: { reason: NonNullable<FleetWorkerInfo["reason"]> }): JSX.Element {
-  return (
-    <div className="max-w-[44ch] text-sm text-g8">
-      <CodeText text={reason.message} />
-      {reason.remedy !== null && (
-        <div className="text-g7">
-          <CodeText text={reason.remedy} />
-        </div>
-      )}
-    </div>
   );
 }
 

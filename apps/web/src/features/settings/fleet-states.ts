@@ -1,7 +1,12 @@
-/** States of hosts and of their GPU workers: shape, colour, and what each means. */
+/** Hosts and GPU workers of the fleet in words: what a worker is called, and of each state its shape, colour and meaning. */
 import type { FleetHostInfo, FleetWorkerInfo } from "@rolldeck/contracts/api/fleet";
 import type { ChipTone } from "../../design/chip.tsx";
 import type { MarkShape } from "../../design/mark.tsx";
+import { formatCount } from "../../format/numbers.ts";
+
+/** @example sampler 2 */
+export const workerName = ({ role, replica }: Pick<FleetWorkerInfo, "role" | "replica">): string =>
+  role === "sampler" ? `sampler ${formatCount(replica + 1)}` : role;
 
 export interface StateLook {
   readonly tone: ChipTone;
