@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { addFleetHost, drainFleetHost } from "@rolldeck/db/fleet/fleet-hosts";
+import { roleFlags } from "@rolldeck/fleet/role-flags";
 import { MemoryHost, type StartWorker } from "@rolldeck/fleet/testing/memory-hosts";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type SupervisedFleet, superviseFleet } from "../../apps/cli/src/start/fleet.ts";
@@ -26,7 +27,7 @@ let fleet: SupervisedFleet | null = null;
 const start: StartWorker = async ({ key, runId, role }, host) => {
   const dataFolder = path.join(folder, host.name, runId);
   mkdirSync(dataFolder, { recursive: true });
-  return startGpuWorker({ apiKey: key, dataFolder, atOnce: true, flags: role === "sampler" ? ["--sampler"] : [] });
+  return startGpuWorker({ apiKey: key, dataFolder, atOnce: true, flags: roleFlags(role) });
 };
 
 beforeAll(async () => {
@@ -87,7 +88,38 @@ test("a split run goes on when a sampler, and then its trainer, is killed: no st
   const stored = "select count(*)::int from policy_versions where run_id = $1 and sampling_session_id is not null";
   expect(await stack.value(stored, [runId])).toBeLessThanOrEqual(4);
   await stack.until("all is given back", async () => stack.value("select count(*) = 0 from gpu_leases"));
+  await readsWhatWasSaved(runId);
 });
+
+/** Its workers are gone: a reader gives the checkpoint, answers for it while it is served, and goes back. */
+async function readsWhatWasSaved(runId: string): Promise<void> {
+  const [newest] = (await stack.rolldeck.readCheckpoints(runId)).checkpoints;
+  const id = newest?.id ?? "";
+  await expect(stack.rolldeck.exportCheckpoint(id)).rejects.toThrow(/rolldeck checkpoint wake/);
+  await stack.rolldeck.wakeFleetReader(runId);
+  const reading = async () => (await stack.rolldeck.readCheckpoints(runId)).fleet;
+  await stack.until("the reader answers", async () => (await reading())?.state === "ready", 120_000);
+  expect(running().map(({ containerId, spec }) => [containerId.slice(0, 6), spec.role])).toEqual([
+    ["host-b", "reader"],
+  ]);
+  const { length, bytes } = await stack.rolldeck.exportCheckpoint(id);
+  const parts: Uint8Array[] = [];
+  for await (const part of bytes) parts.push(part);
+  const tar = Buffer.concat(parts);
+  expect(tar.length).toBe(length);
+  for (const name of ["README.md", "config.json", "model.safetensors"]) expect(tar.includes(name)).toBe(true);
+  const { servingId, path: at, key } = await stack.rolldeck.serveCheckpoint(id);
+  const answer = await fetch(`${stack.url}${at}/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "a", max_tokens: 2 }),
+  });
+  expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ object: "text_completion" })]);
+  await expect(stack.rolldeck.releaseFleetReader(runId)).rejects.toThrow("is served through it");
+  await stack.rolldeck.stopServing(servingId);
+  await stack.rolldeck.releaseFleetReader(runId);
+  await stack.until("the reader is given back", async () => stack.value("select count(*) = 0 from gpu_leases"));
+}
 
 test("two of three runs train at once; one loses its worker, then the supervisor is killed; all complete", async () => {
   await drainFleetHost(stack.pool, "host-b", true);
