@@ -3,6 +3,7 @@
  * and what it says. Times are milliseconds of the database's clock, memory is in MB (2^20 bytes).
  */
 import { z } from "zod";
+import { absolutePath, HostEndpoint, isLoopback, isPrivateAddress } from "./host-endpoint.ts";
 import { label } from "./label.ts";
 
 /**
@@ -161,85 +162,6 @@ export type FleetAction =
   | { readonly type: "refuse"; readonly workerId: string; readonly reason: FleetReason; readonly claim?: number }
   | { readonly type: "fail"; readonly workerId: string; readonly reason: FleetReason };
 
-/** A folder or file on the machine of the control plane. */
-const absolutePath = z
-  .string()
-  .max(400)
-  .regex(/^\/[^\p{Cc}]*$/u, "must be an absolute path");
-/** ssh reads its file options as lists, and puts things in the place of these. */
-const sshFile = absolutePath.regex(
-  /^[^\s"'%$\\]*$/u,
-  "must be a path without blanks, quotes, %, $ and \\: ssh gives them a meaning of their own",
-);
-const hostName = z
-  .string()
-  .max(253)
-  .refine(
-    (host) => /^(?!-)[A-Za-z0-9._-]+$/.test(host) || z.ipv6().safeParse(host).success,
-    "must be a host name or an address; the port is a field of its own",
-  );
-const port = z.int().min(1).max(65_535);
-
-/** How a host's Docker daemon is reached. Keys and certificates are named by path, never stored. */
-export const DockerEndpoint = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("socket"), path: absolutePath }),
-  z.strictObject({
-    kind: z.literal("tcp"),
-    host: hostName,
-    port: port.default(2376),
-    /** Folder with ca.pem, cert.pem and key.pem, as Docker's own clients have it. A daemon without TLS is refused. */
-    certFolder: absolutePath,
-  }),
-  z.strictObject({
-    kind: z.literal("ssh"),
-    host: hostName,
-    port: port.default(22),
-    user: z
-      .string()
-      .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/, "must be an account's name")
-      .nullable()
-      .default(null),
-    /** Private key; null = what `ssh` of this account uses by itself. */
-    keyFile: sshFile.nullable().default(null),
-    /** Where the host's own key must be; null = this account's known hosts. An unknown key is refused. */
-    knownHostsFile: sshFile.nullable().default(null),
-  }),
-]);
-export type DockerEndpoint = z.infer<typeof DockerEndpoint>;
-
-/** Kubernetes' names of things: RFC 1123 labels, with dots where a subdomain may stand. */
-const kubernetesName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/, "must be a Kubernetes name");
-
-/** Workers as pods of a namespace. This server reaches them at the addresses of their pods. */
-export const KubernetesEndpoint = z.strictObject({
-  kind: z.literal("kubernetes"),
-  /** On the machine of the control plane; read anew by each connection. */
-  kubeconfig: absolutePath,
-  /** Of that file; null = its current one. */
-  context: z.string().min(1).max(253).nullable().default(null),
-  namespace: kubernetesName.default("rolldeck"),
-  /** Nodes that workers may be on, by their labels; best are nodes that are alike. */
-  nodeSelector: z.record(z.string().max(317), z.string().max(63)).default({}),
-  /** A claim of that namespace for checkpoints, which several nodes can write. Needed where the host has no checkpoint folder. */
-  checkpointClaim: kubernetesName.nullable().default(null),
-});
-export type KubernetesEndpoint = z.infer<typeof KubernetesEndpoint>;
-
-/** Where GPU workers can be launched. */
-export const HostEndpoint = z.discriminatedUnion("kind", [...DockerEndpoint.options, KubernetesEndpoint]);
-export type HostEndpoint = z.infer<typeof HostEndpoint>;
-
-/** One line for a person: where that is. */
-export function endpointText(endpoint: HostEndpoint): string {
-  if (endpoint.kind === "kubernetes") return `kubernetes://${endpoint.context ?? "current"}/${endpoint.namespace}`;
-  if (endpoint.kind === "socket") return `unix://${endpoint.path}`;
-  if (endpoint.kind === "tcp") return `tcp://${endpoint.host}:${endpoint.port} (TLS)`;
-  return `ssh://${endpoint.user === null ? "" : `${endpoint.user}@`}${endpoint.host}:${endpoint.port}`;
-}
-
-const privateAddress =
-  /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|169\.254\.)[\d.]+$|^::1$|^f[cd][0-9a-f:]+$|^fe80:/i;
-
 const FleetHostFields = z.strictObject({
   name: z
     .string()
@@ -248,7 +170,7 @@ const FleetHostFields = z.strictObject({
   endpoint: HostEndpoint,
   address: z
     .union([z.ipv4(), z.ipv6()])
-    .refine((address) => privateAddress.test(address), "must be a loopback or private address: workers have no TLS")
+    .refine(isPrivateAddress, "must be a loopback or private address: workers have no TLS")
     .default("127.0.0.1")
     .describe("Address of the host at which its workers listen and this server reaches them"),
   cpuPlaces: z.int().min(0).max(256).default(0).describe("Workers without a GPU that it may run at once"),
@@ -272,7 +194,19 @@ const FleetHostFields = z.strictObject({
 export const FleetHostSpec = FleetHostFields.refine(
   ({ checkpointFolder, checkpointShare }) => checkpointShare === null || checkpointFolder !== null,
   { path: ["checkpointShare"], error: "names what is behind checkpointFolder: give that one too" },
-);
+)
+  .refine(({ endpoint, checkpointFolder }) => endpoint.kind !== "ray" || checkpointFolder !== null, {
+    path: ["checkpointFolder"],
+    error: "is needed for a Ray cluster: a folder that all of its nodes share, for a job may come to any of them",
+  })
+  .refine(({ endpoint, modelFolder }) => endpoint.kind !== "ray" || modelFolder !== null, {
+    path: ["modelFolder"],
+    error: "is needed for a Ray cluster: the folder of its nodes that has the models, for a job has no image",
+  })
+  .refine(({ endpoint, address }) => endpoint.kind !== "process" || isLoopback(address), {
+    path: ["address"],
+    error: "must be loopback for processes of this machine: nobody else has to reach them",
+  });
 export type FleetHostSpec = z.infer<typeof FleetHostSpec>;
 
 /** Workers of one run. */

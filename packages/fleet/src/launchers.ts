@@ -1,5 +1,6 @@
 /** What GPU workers can be launched on, by the kind of a host's endpoint. */
-import type { FleetHostSpec, HostEndpoint } from "@rolldeck/contracts/fleet";
+import type { FleetHostSpec } from "@rolldeck/contracts/fleet";
+import type { HostEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { WorkerLauncher } from "@rolldeck/contracts/ports/fleet";
 import { DockerLauncher } from "./docker/docker-launcher.ts";
 import { KubernetesLauncher } from "./kubernetes/kubernetes-launcher.ts";

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DockerEndpoint } from "@rolldeck/contracts/fleet";
+import type { DockerEndpoint } from "@rolldeck/contracts/host-endpoint";
 import { type MissingDocker, type OwnDockerDaemon, startDockerDaemon } from "@rolldeck/sandbox/testing/docker-daemon";
 import Docker from "dockerode";
 import { makeWorkerImage, workerImage } from "./worker-image.ts";

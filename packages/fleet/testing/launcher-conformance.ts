@@ -1,4 +1,4 @@
-/** What every launcher does, whatever it launches on. Its host has the test worker's image (worker-image.ts) and no GPU. */
+/** What every launcher does, whatever it launches on. Its host has the test worker (worker-image.ts) and no GPU. */
 import type { FleetReason } from "@rolldeck/contracts/fleet";
 import type { LaunchSpec, WorkerLauncher } from "@rolldeck/contracts/ports/fleet";
 import { expect, test } from "vitest";
@@ -7,31 +7,32 @@ import { workerImage } from "./worker-image.ts";
 
 export const canary = "tml-canary-0001-not-to-be-seen";
 
+interface Told {
+  readonly code: FleetReason["code"];
+  readonly message: RegExp;
+}
+
 export interface LauncherUnderTest {
   /** A new one, which knows nothing. @param fleet another one's than the suite's own */
   launcher(fleet?: string): WorkerLauncher;
   /** How many containers, pods, … there are on the host, whoever's. */
   left(): Promise<number>;
   /** How a GPU that is not to be had there is told. */
-  readonly noGpu: { readonly code: FleetReason["code"]; readonly message: RegExp };
+  readonly noGpu: Told;
+  /** What workers there need beside the suite's own. */
+  readonly spec?: Partial<LaunchSpec>;
+  /** One on whose host nothing starts a worker; by default that is an image which is not there. */
+  withoutWorker?(): WorkerLauncher;
 }
-
-const spec = (over: Partial<LaunchSpec> = {}): LaunchSpec => ({
-  ...{
-    workerId: "c1",
-    claim: 1,
-    runId: "conformance",
-    role: "colocated",
-    device: "cpu",
-    devices: ["place-1", "place-2"],
-  },
-  ...{ memoryMb: 512, image: workerImage, key: canary, address: "127.0.0.1" },
-  ...{ checkpointFolder: null, modelFolder: null },
-  ...over,
-});
 
 export function describeLauncher(under: LauncherUnderTest): void {
   const signal = AbortSignal.timeout(600_000);
+  const spec = (over: Partial<LaunchSpec> = {}): LaunchSpec => ({
+    ...{ workerId: "c1", claim: 1, runId: "conformance", role: "colocated", device: "cpu" },
+    ...{ devices: ["place-1", "place-2"], memoryMb: 512, image: workerImage, key: canary, address: "127.0.0.1" },
+    ...{ checkpointFolder: null, modelFolder: null, ...under.spec },
+    ...over,
+  });
 
   test("starts one that wants its key, which another process finds by its labels and ends, and another fleet does not see", async () => {
     const { containerId, url } = await under.launcher().launch(spec(), signal);
@@ -93,9 +94,10 @@ export function describeLauncher(under: LauncherUnderTest): void {
     await launcher.forgetRun("crash", signal);
   });
 
-  test("an image that is not to be had, and a GPU that is not, are told as that, and nothing is left", async () => {
+  test("what starts a worker, where it is not to be had, and a GPU that is not, are told as that, and nothing is left", async () => {
     const before = await under.left();
-    const noImage = await failureOf(under.launcher().launch(spec({ image: "rolldeck-no-such:1" }), signal));
+    const without = under.withoutWorker?.() ?? under.launcher();
+    const noImage = await failureOf(without.launch(spec({ image: "rolldeck-no-such:1" }), signal));
     expect(noImage.reason.code).toBe("no-image");
     const noGpu = await failureOf(under.launcher().launch(spec({ device: "gpu", devices: ["GPU-1"] }), signal));
     expect(noGpu.reason).toMatchObject({ code: under.noGpu.code, message: expect.stringMatching(under.noGpu.message) });

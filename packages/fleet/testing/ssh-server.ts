@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import type { DockerEndpoint } from "@rolldeck/contracts/fleet";
+import type { DockerEndpoint } from "@rolldeck/contracts/host-endpoint";
 import { freePort } from "./docker-hosts.ts";
 
 export interface SshServer {

@@ -14,8 +14,8 @@ export const workerImage = "rolldeck-test-worker:1";
 export const rootImage = "rolldeck-test-worker:root";
 const uid = 10_001;
 
-/** Ends with 3 when its data folder has a file `crash`; says so on both outputs. */
-const server = `
+/** Ends with 3 when it is asked to crash; says so. Takes the flags of the real one. */
+export const workerScript = `
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 const args = process.argv;
@@ -26,14 +26,19 @@ const bootId = String(process.hrtime.bigint());
 const mark = folder + "/boots";
 writeFileSync(mark, (existsSync(mark) ? readFileSync(mark, "utf8") : "") + bootId + "\\n");
 process.on("SIGTERM", () => { console.log("stopping"); process.exit(0); });
-createServer((request, response) => {
+const server = createServer((request, response) => {
   const send = (status, body) => response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   if (request.url === "/api/v1/healthz") return send(200, { status: "ok" });
   if (request.headers["x-api-key"] !== key) return send(401, { detail: "wrong key" });
   if (request.url === "/ext/v1/info") return send(200, { boot_id: bootId, device: "cpu", boots: readFileSync(mark, "utf8").trim().split("\\n").length });
   if (request.url === "/crash") { console.error("about to crash"); process.exit(3); }
   send(404, { detail: "not here" });
-}).listen(Number(args[args.indexOf("--port") + 1]), args[args.indexOf("--host") + 1], () => console.log("ready"));
+});
+server.listen(Number(args[args.indexOf("--port") + 1]), args[args.indexOf("--host") + 1], () => {
+  const { address, port } = server.address();
+  console.log(JSON.stringify({ url: "http://" + address + ":" + port, boot_id: bootId }));
+  console.log("ready");
+});
 `;
 
 const unprivileged = `USER ${uid}:${uid}`;
@@ -50,7 +55,7 @@ export async function makeScriptImage(docker: Docker, script: string): Promise<s
   return "rolldeck-test-worker:script";
 }
 
-async function make(docker: Docker, tag: string, changes: readonly string[], script = server): Promise<void> {
+async function make(docker: Docker, tag: string, changes: readonly string[], script = workerScript): Promise<void> {
   const archive = pack();
   const files = new Map([["bin/node", readFileSync(process.execPath)]]);
   for (const library of librariesOf(process.execPath)) files.set(library.slice(1), readFileSync(realpathSync(library)));

@@ -1,4 +1,4 @@
-import { HostEndpoint } from "@rolldeck/contracts/fleet";
+import { HostEndpoint } from "@rolldeck/contracts/host-endpoint";
 import { expect, it } from "vitest";
 import { endpointOf } from "./fleet-commands.ts";
 

@@ -1,6 +1,6 @@
 /** `rolldeck fleet …`: hosts of GPU workers, the workers on them, and their logs. */
 import type { Fleet, FleetHostInfo } from "@rolldeck/contracts/api/fleet";
-import type { DockerEndpoint, HostEndpoint } from "@rolldeck/contracts/fleet";
+import type { DockerEndpoint, HostEndpoint } from "@rolldeck/contracts/host-endpoint";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect, withServer } from "./connection.ts";

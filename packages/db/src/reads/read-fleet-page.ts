@@ -1,7 +1,8 @@
 /** The fleet as people see it. */
 import { type Fleet, FleetHostInfo, FleetWorkerInfo, type RunGpuWorkers } from "@rolldeck/contracts/api/fleet";
 import { NotFoundError } from "@rolldeck/contracts/errors";
-import { endedFleetWorkerStates, endpointText, FleetHostSpec } from "@rolldeck/contracts/fleet";
+import { endedFleetWorkerStates, FleetHostSpec } from "@rolldeck/contracts/fleet";
+import { endpointText } from "@rolldeck/contracts/host-endpoint";
 import { HostFacts } from "@rolldeck/contracts/ports/fleet";
 import { z } from "zod";
 import { iso, type Queryable, readRow, readRows } from "./rows.ts";

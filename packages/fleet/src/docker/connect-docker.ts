@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import path from "node:path";
-import { type DockerEndpoint, endpointText } from "@rolldeck/contracts/fleet";
+import { type DockerEndpoint, endpointText } from "@rolldeck/contracts/host-endpoint";
 import Docker from "dockerode";
 import { LaunchFailure } from "../launch-failure.ts";
 import { SshAgent } from "./ssh-agent.ts";

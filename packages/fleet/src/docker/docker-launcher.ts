@@ -2,7 +2,7 @@
  * GPU workers as Docker containers of one host. Invariants: a launch that fails leaves no container; what belongs to another fleet is
  * not seen and not touched; a GPU is asked for only where Docker can give one.
  */
-import type { DockerEndpoint } from "@rolldeck/contracts/fleet";
+import type { DockerEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { HostFacts, LaunchSpec, LogOptions, SeenWorker, WorkerLauncher } from "@rolldeck/contracts/ports/fleet";
 import type Docker from "dockerode";
 import { LaunchFailure } from "../launch-failure.ts";

@@ -1,5 +1,5 @@
 /** The launcher against two real daemons, one by socket and one by TCP with TLS: what it asks for, what is left, what it says. */
-import { DockerEndpoint } from "@rolldeck/contracts/fleet";
+import { DockerEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureOf, untilUp } from "../../testing/ask-worker.ts";

@@ -11,7 +11,7 @@ import { readFrames } from "./read-frames.ts";
 
 const probeMs = 60_000;
 const probeRole = "probe";
-const query = ["--query-gpu=index,uuid,memory.total,name", "--format=csv,noheader,nounits"];
+export const gpuQuery = ["--query-gpu=index,uuid,memory.total,name", "--format=csv,noheader,nounits"];
 
 export interface ProbeScene {
   readonly docker: Docker;
@@ -30,7 +30,7 @@ export function probeBody(scene: Omit<ProbeScene, "docker" | "host">): Docker.Co
   return {
     Image: scene.image,
     Entrypoint: ["nvidia-smi"],
-    Cmd: query,
+    Cmd: gpuQuery,
     Env: ["NVIDIA_DRIVER_CAPABILITIES=utility"],
     Labels: { [labels.fleet]: scene.fleet, [labels.role]: probeRole },
     NetworkDisabled: true,

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { Agent } from "node:http";
 import { Duplex } from "node:stream";
-import type { DockerEndpoint } from "@rolldeck/contracts/fleet";
+import type { DockerEndpoint } from "@rolldeck/contracts/host-endpoint";
 
 type SshEndpoint = Extract<DockerEndpoint, { kind: "ssh" }>;
 

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { PassThrough } from "node:stream";
 import type { CoreV1Api, KubeConfig, V1Pod, V1Secret } from "@kubernetes/client-node";
-import type { KubernetesEndpoint } from "@rolldeck/contracts/fleet";
+import type { KubernetesEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { LogOptions } from "@rolldeck/contracts/ports/fleet";
 import { z } from "zod";
 import { LaunchFailure } from "../launch-failure.ts";

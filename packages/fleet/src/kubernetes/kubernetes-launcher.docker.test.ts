@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { KubernetesEndpoint } from "@rolldeck/contracts/fleet";
+import { KubernetesEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureOf, untilUp } from "../../testing/ask-worker.ts";

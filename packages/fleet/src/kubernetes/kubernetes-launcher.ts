@@ -4,7 +4,7 @@
  * nodes that hold them can't give a pod all that it wants, the launch fails with what the scheduler says, and is tried again.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { KubernetesEndpoint } from "@rolldeck/contracts/fleet";
+import type { KubernetesEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { HostFacts, LaunchSpec, LogOptions, SeenWorker, WorkerLauncher } from "@rolldeck/contracts/ports/fleet";
 import { LaunchFailure } from "../launch-failure.ts";
 import type { Pod } from "./answers.ts";

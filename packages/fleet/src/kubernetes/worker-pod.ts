@@ -4,7 +4,7 @@
  * key is in the secret and nowhere else.
  */
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
-import type { KubernetesEndpoint } from "@rolldeck/contracts/fleet";
+import type { KubernetesEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
 import { LaunchFailure } from "../launch-failure.ts";
 import { roleFlags } from "../role-flags.ts";
