@@ -3,9 +3,20 @@
  * changed lock makes a new one. Only for tests.
  */
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import { withMachineLock } from "./machine-lock.ts";
 import { type CommandEnd, runCommand } from "./run-command.ts";
 
 const minute = 60_000;
@@ -83,23 +94,55 @@ async function install({ name, lock, compiled }: LockedEnvironment, folder: stri
 }
 
 /**
- * The interpreter of an environment, made first if it is missing; those of older locks are removed.
+ * The interpreter of an environment, made first if it is missing: by one process at a time, while others wait for it. Those of other
+ * locks are removed when nobody has asked for them for a day.
  * @throws EnvironmentError
  */
-export async function prepareLocked(environment: LockedEnvironment, say: Say): Promise<string> {
+export async function prepareLocked(environment: LockedEnvironment, say: Say, make: Make = install): Promise<string> {
   const { name, shelf, lock } = environment;
   const cache = cacheFolder(shelf);
   const folder = path.join(cache, `${name}-${lockHashOf(lock).slice(0, 12)}`);
   const python = path.join(folder, "bin/python");
-  const whole = path.join(folder, ".rolldeck-whole");
-  if (existsSync(whole)) return python;
+  const whole = path.join(folder, wholeMark);
+  if (!existsSync(whole)) {
+    const place = createHash("sha256").update(`${cache}/${name}`).digest("hex").slice(0, 32);
+    const onWait = (): void => say(`${name}: waits until another process has made its environment`);
+    await withMachineLock(place, onWait, async () => {
+      if (!existsSync(whole)) await makeAnew(environment, folder, python, say, make);
+    });
+  }
+  // For whoever makes another one: this one is in use.
+  const now = new Date();
+  utimesSync(whole, now, now);
+  return python;
+}
+
+const wholeMark = ".rolldeck-whole";
+const unusedMs = 24 * 60 * minute;
+type Make = (environment: LockedEnvironment, folder: string, python: string) => Promise<void>;
+
+/** Nobody else makes one of this name meanwhile, so that what is not whole was left by one that was killed. */
+async function makeAnew(
+  environment: LockedEnvironment,
+  folder: string,
+  python: string,
+  say: Say,
+  make: Make,
+): Promise<void> {
+  const { name } = environment;
+  const cache = path.dirname(folder);
   mkdirSync(cache, { recursive: true });
-  for (const old of readdirSync(cache).filter((each) => each.startsWith(`${name}-`)))
-    rmSync(path.join(cache, old), { recursive: true, force: true });
+  const names = readdirSync(cache).filter((each) => each.startsWith(`${name}-`));
+  for (const old of names.map((each) => path.join(cache, each)))
+    if (isUnused(old)) rmSync(old, { recursive: true, force: true });
   const started = Date.now();
   say(`${name}: making its environment in ${folder}`);
-  await install(environment, folder, python);
-  writeFileSync(whole, "");
+  await make(environment, folder, python);
+  writeFileSync(path.join(folder, wholeMark), "");
   say(`${name}: installed in ${Math.round((Date.now() - started) / 1000)} s`);
-  return python;
+}
+
+function isUnused(folder: string): boolean {
+  const mark = statSync(path.join(folder, wholeMark), { throwIfNoEntry: false });
+  return mark === undefined || Date.now() - mark.mtimeMs > unusedMs;
 }

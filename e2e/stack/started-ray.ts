@@ -36,9 +36,13 @@ const ports = [
 /** Ray gives its node half a minute to appear, whatever else the machine does, and ends where that was too short. */
 const tries = 3;
 
-export async function startRay(
-  options: { readonly resources?: Readonly<Record<string, number>> } = {},
-): Promise<StartedRay> {
+export interface RayOptions {
+  readonly resources?: Readonly<Record<string, number>>;
+  /** What its node says that its address is; by default one of the machine's. */
+  readonly nodeAddress?: string;
+}
+
+export async function startRay(options: RayOptions = {}): Promise<StartedRay> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startOnce(options);
@@ -48,7 +52,7 @@ export async function startRay(
   }
 }
 
-async function startOnce(options: { readonly resources?: Readonly<Record<string, number>> }): Promise<StartedRay> {
+async function startOnce(options: RayOptions): Promise<StartedRay> {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
   const python = await prepareLocked({ name: "ray", shelf: "ray", lock, compiled: true }, say);
   // Ray makes sockets below it, whose paths may have 107 characters.
@@ -62,6 +66,7 @@ async function startOnce(options: { readonly resources?: Readonly<Record<string,
     ...["start", "--head", "--block", "--dashboard-host", "127.0.0.1", "--include-dashboard", "true"],
     ...["--dashboard-port", String(dashboard), "--disable-usage-stats", "--temp-dir", folder],
     ...[...given.flat(), ...room, "--resources", JSON.stringify(options.resources ?? {})],
+    ...(options.nodeAddress === undefined ? [] : ["--node-ip-address", options.nodeAddress]),
   ];
   const env = {
     ...process.env,

@@ -29,7 +29,8 @@ export const fleetRoutes: Route[] = [
     method: "POST",
     path: "/fleet/hosts",
     operationId: "addFleetHost",
-    summary: "Register a host by its Docker endpoint: a socket, TCP with TLS, or SSH",
+    summary:
+      "Register a host: by its Docker endpoint (a socket, TCP with TLS, or SSH), a namespace of Kubernetes, a Ray cluster, or this machine",
     tag: "fleet",
     needs: "owner",
     input: FleetHostSpec,

@@ -34,6 +34,18 @@ it.each([
       ...{ nodeSelector: {}, checkpointClaim: null },
     },
   ],
+  [
+    { ray: "http://10.0.0.5:8265" },
+    {
+      ...{ kind: "ray", url: "http://10.0.0.5:8265", tokenFile: null },
+      entrypoint: "exec python3 -m rolldeck_gpu_worker.keeper",
+    },
+  ],
+  [
+    { ray: "https://[fd00::5]/ray", tokenFile: "/t", entrypoint: "exec /opt/deck/keeper" },
+    { kind: "ray", url: "https://[fd00::5]/ray", tokenFile: "/t", entrypoint: "exec /opt/deck/keeper" },
+  ],
+  [{ process: true }, { kind: "process" }],
 ] as const)("%j is an endpoint", (flags, endpoint) => {
   expect(HostEndpoint.parse(endpointOf(flags))).toEqual(endpoint);
 });
@@ -43,11 +55,21 @@ it.each([
   [{ docker: "http://rack1" }, "--docker must look like"],
   [{ docker: "tcp://rack1" }, "--certs names the folder"],
   [{ docker: "ssh://deck:secret@rack1" }, "no password"],
-  [{}, "one of --docker and --kubernetes"],
-  [{ docker: "unix:///s", kubernetes: "deck" }, "one of --docker and --kubernetes"],
+  [{}, "one of --docker, --kubernetes, --ray and --process"],
+  [{ docker: "unix:///s", kubernetes: "deck" }, "one of --docker, --kubernetes, --ray and --process"],
   [{ kubernetes: "deck" }, "--kubeconfig names the file"],
   [{ kubernetes: "deck/", kubeconfig: "/k" }, "--kubernetes must look like"],
   [{ kubernetes: "deck", kubeconfig: "/k", nodes: "gpu" }, "--nodes: gpu is not label=value"],
+  [{ ray: "http://10.0.0.5:8265", process: true }, "one of --docker"],
+  [{ ray: "http://ray.example.org:8265" }, "--ray must have a loopback or private address"],
+  [{ ray: "http://8.8.8.8:8265" }, "--ray must have a loopback or private address"],
+  // How others write an address of ours, and ours one that is another's.
+  [{ ray: "http://10.0.0.5.example.org" }, "--ray must have a loopback or private address"],
+  [{ ray: "http://deck:secret@10.0.0.5:8265" }, "--ray must hold no password"],
+  [{ ray: "ray://10.0.0.5:10001" }, "--ray must be the http or https address"],
+  [{ ray: "10.0.0.5:8265" }, "--ray must be the http or https address"],
+  [{ ray: "http://10.0.0.5:8265", tokenFile: "token" }, "--token-file must be an absolute path"],
+  [{ ray: "http://10.0.0.5:8265", entrypoint: "a\nb" }, "--entrypoint must not contain control characters"],
 ] as const)("%j is refused, and the flag named", (flags, words) => {
   expect(() => endpointOf(flags)).toThrow(words);
   expect(() => endpointOf(flags)).not.toThrow("secret");

@@ -1,6 +1,6 @@
 /** `rolldeck fleet …`: hosts of GPU workers, the workers on them, and their logs. */
 import type { Fleet, FleetHostInfo } from "@rolldeck/contracts/api/fleet";
-import type { DockerEndpoint, HostEndpoint } from "@rolldeck/contracts/host-endpoint";
+import { type DockerEndpoint, type HostEndpoint, RayEndpoint } from "@rolldeck/contracts/host-endpoint";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure } from "./command-failure.ts";
 import { type ConnectionFlags, connect, withServer } from "./connection.ts";
@@ -12,6 +12,10 @@ interface Flags extends ConnectionFlags {
 interface HostFlags extends Flags {
   readonly docker?: string;
   readonly kubernetes?: string;
+  readonly ray?: string;
+  readonly process?: boolean;
+  readonly tokenFile?: string;
+  readonly entrypoint?: string;
   readonly kubeconfig?: string;
   readonly nodes?: string;
   readonly claim?: string;
@@ -61,12 +65,21 @@ export function addFleetCommands(program: Command): void {
 
 function addHost(command: (text: string) => Command): void {
   command("add-host <name>")
-    .description("Register a host by its Docker endpoint, or a namespace of a Kubernetes cluster")
+    .description(
+      "Register a host by its Docker endpoint, a namespace of a Kubernetes cluster, a Ray cluster, or this machine",
+    )
     .option("--docker <url>", "unix:///path, tcp://host:port (with --certs) or ssh://user@host:port")
     .option("--kubernetes <context/namespace>", "a context of --kubeconfig (empty: its current one) and a namespace")
     .option("--kubeconfig <file>", "file of this server that leads to the cluster")
     .option("--nodes <labels>", "nodes that workers may be on, as label=value,label=value (default: all)")
     .option("--claim <name>", "persistent volume claim of the namespace for checkpoints")
+    .option("--ray <url>", "dashboard of a Ray cluster by its private address: http://10.0.0.5:8265")
+    .option("--token-file <file>", "file of this server with the token of the Ray cluster, where it wants one")
+    .option(
+      "--entrypoint <command>",
+      "what starts a worker on a node of Ray (default: the keeper of the nodes' python3)",
+    )
+    .option("--process", "workers as processes of the machine that runs `npm start`, for one without Docker")
     .option("--certs <folder>", "folder of this server with ca.pem, cert.pem and key.pem, for tcp://")
     .option("--key <file>", "private key for ssh:// (default: what ssh uses by itself)")
     .option("--known-hosts <file>", "where the host's own key is, for ssh:// (default: the account's)")
@@ -75,7 +88,10 @@ function addHost(command: (text: string) => Command): void {
     .option("--cpu-memory <mb>", "memory that each of these may use", count)
     .option("--image <name>", "image of its workers (default rolldeck-gpu-worker)")
     .option("--models <folder>", "folder of the host with model folders")
-    .option("--checkpoints <folder>", "folder of the host for checkpoints (default: a volume per run)")
+    .option(
+      "--checkpoints <folder>",
+      "folder of the host for checkpoints (default: a volume per run; a Ray cluster needs one)",
+    )
     .option("--share <name>", "name of the network mount behind --checkpoints, the same for all hosts that have it")
     .action(async (name: string, flags: HostFlags) => {
       const state = await connect(flags).rolldeck.addFleetHost({
@@ -101,16 +117,47 @@ function count(text: string): number {
 
 type EndpointFlags = Pick<
   HostFlags,
-  "docker" | "certs" | "key" | "knownHosts" | "kubernetes" | "kubeconfig" | "nodes" | "claim"
+  | "docker"
+  | "certs"
+  | "key"
+  | "knownHosts"
+  | "kubernetes"
+  | "kubeconfig"
+  | "nodes"
+  | "claim"
+  | "ray"
+  | "tokenFile"
+  | "entrypoint"
+  | "process"
 >;
+
+const kinds = ["docker", "kubernetes", "ray", "process"] as const;
 
 /** @throws CommandFailure that names the flag */
 export function endpointOf(flags: EndpointFlags): HostEndpoint {
-  const { docker, kubernetes } = flags;
-  if (docker !== undefined && kubernetes === undefined) return dockerOf({ ...flags, docker });
-  if (docker !== undefined || kubernetes === undefined)
-    throw new CommandFailure("a host is one of --docker and --kubernetes");
-  const [, context = "", namespace] = /^(.*\/)?([^/]+)$/.exec(kubernetes) ?? [];
+  const given = kinds.filter((kind) => flags[kind] !== undefined && flags[kind] !== false);
+  const { docker, kubernetes, ray } = flags;
+  if (given.length !== 1) throw new CommandFailure("a host is one of --docker, --kubernetes, --ray and --process");
+  if (docker !== undefined) return dockerOf({ ...flags, docker });
+  if (ray !== undefined) return rayOf({ ...flags, ray });
+  return kubernetes === undefined ? { kind: "process" } : kubernetesOf({ ...flags, kubernetes });
+}
+
+function rayOf(flags: EndpointFlags & { readonly ray: string }): HostEndpoint {
+  const { ray: url, tokenFile = null, entrypoint } = flags;
+  const endpoint = RayEndpoint.safeParse({ kind: "ray", url, tokenFile, entrypoint });
+  if (endpoint.success) return endpoint.data;
+  const flagOf: Readonly<Record<string, string>> = {
+    url: "--ray",
+    tokenFile: "--token-file",
+    entrypoint: "--entrypoint",
+  };
+  const [issue] = endpoint.error.issues;
+  throw new CommandFailure(`${flagOf[String(issue?.path[0])] ?? "--ray"} ${issue?.message}`);
+}
+
+function kubernetesOf(flags: EndpointFlags & { readonly kubernetes: string }): HostEndpoint {
+  const [, context = "", namespace] = /^(.*\/)?([^/]+)$/.exec(flags.kubernetes) ?? [];
   if (namespace === undefined) throw new CommandFailure("--kubernetes must look like context/namespace");
   if (flags.kubeconfig === undefined) throw new CommandFailure("--kubeconfig names the file that leads to the cluster");
   return {

@@ -59,8 +59,8 @@ async function register(name: string, cpuPlaces: number, gpus: readonly string[]
 function supervise(ownSecret = secret): SupervisedFleet {
   const fleet = superviseFleet({
     ...{ pool: database.pool, deployment: "d", secret: ownSecret, logFolder: logs },
-    launcherOf: ({ name }, id) => {
-      ids.push(id);
+    launcherOf: ({ name }, { fleet }) => {
+      ids.push(fleet);
       return hosts.find((host) => host.name === name) ?? new MemoryHost(name, start);
     },
   });

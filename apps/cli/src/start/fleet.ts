@@ -11,7 +11,8 @@ import type { WorkerLauncher } from "@rolldeck/contracts/ports/fleet";
 import { withFleetLock } from "@rolldeck/db/fleet/fleet-lock";
 import { fleetStore } from "@rolldeck/db/fleet/fleet-store";
 import { fleetId } from "@rolldeck/fleet/fleet-id";
-import { launcherOf } from "@rolldeck/fleet/launchers";
+import { type Deployment, launcherOf } from "@rolldeck/fleet/launchers";
+import type { LocalWorkers } from "@rolldeck/fleet/process/process-launcher";
 import { FleetLoop } from "@rolldeck/fleet/reconcile/fleet-loop";
 import { timeOf } from "@rolldeck/fleet/reconcile/log-followers";
 import { runKey } from "@rolldeck/fleet/run-key";
@@ -31,7 +32,9 @@ export interface FleetOptions {
   readonly secret: string;
   /** Gets a file for each worker. */
   readonly logFolder: string;
-  readonly launcherOf?: (host: FleetHostSpec, fleet: string) => WorkerLauncher;
+  /** For workers as processes of this machine; without it there are none. */
+  readonly local?: LocalWorkers;
+  readonly launcherOf?: (host: FleetHostSpec, deployment: Deployment) => WorkerLauncher;
 }
 
 export interface SupervisedFleet {
@@ -48,7 +51,7 @@ export function superviseFleet(options: FleetOptions): SupervisedFleet {
   const ending = new AbortController();
   const loop = new FleetLoop({
     store: fleetStore(pool),
-    launcherOf: (host) => make(host, fleetId(deployment, secret)),
+    launcherOf: (host) => make(host, { fleet: fleetId(deployment, secret), local: options.local ?? null }),
     keyOf: (runId) => runKey(secret, runId),
     say: (message, error) => say("fleet", error instanceof Error ? `${message}: ${error.message}` : message),
     onLog: workerLog(logFolder),

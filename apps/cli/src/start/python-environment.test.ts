@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -39,6 +39,16 @@ describe("ROLLDECK_PYTHON", () => {
     ["nonsense", /could not be run/],
   ])("answering %j is refused with what to do", async (answer, message) => {
     await expect(prepare(interpreter(answer))).rejects.toThrow(message);
+  });
+
+  it("is looked at once for all who ask for it meanwhile, and anew for those who ask later", async () => {
+    const file = interpreter("3.12|2.13.0");
+    writeFileSync(file, `${readFileSync(file, "utf8")}echo asked >> ${folder}/asked\n`);
+    const asked = () => readFileSync(path.join(folder, "asked"), "utf8").trim().split("\n").length;
+    expect(await Promise.all([prepare(file), prepare(file), prepare(file)])).toEqual([file, file, file]);
+    expect(asked()).toBe(1);
+    await prepare(file);
+    expect(asked()).toBe(2);
   });
 
   it("that does not exist is refused by name", async () => {

@@ -173,11 +173,24 @@ async function makeVenv(venv: string, request: PythonRequest): Promise<void> {
   );
 }
 
+/** By what is asked for. */
+const underWay = new Map<string, Promise<string>>();
+
 /**
- * Finds or makes an interpreter that can run the GPU worker.
+ * Finds or makes an interpreter that can run the GPU worker. Who asks for the same while it is being made waits for that one, whose
+ * progress goes to whoever asked first.
  * @returns its path. @throws Error whose message says what to do.
  */
-export async function preparePython(request: PythonRequest): Promise<string> {
+export function preparePython(request: PythonRequest): Promise<string> {
+  const key = JSON.stringify([request.root, request.withTests, request.torch, request.env.ROLLDECK_PYTHON]);
+  const others = underWay.get(key);
+  if (others !== undefined) return others;
+  const own = findOrMake(request).finally(() => underWay.delete(key));
+  underWay.set(key, own);
+  return own;
+}
+
+async function findOrMake(request: PythonRequest): Promise<string> {
   const named = request.env.ROLLDECK_PYTHON;
   if (named) {
     const found = await probePython(named, request);

@@ -19,6 +19,7 @@ import { launchDemo } from "./demo.ts";
 import { superviseFleet } from "./fleet.ts";
 import { freePort } from "./free-port.ts";
 import { gpuWorkerUrl, startGpuWorker, stringEnv } from "./gpu-worker.ts";
+import { localWorkers } from "./local-workers.ts";
 import type { Part, StartOptions } from "./options.ts";
 import { fleetSecret, gpuWorkerKey } from "./secrets.ts";
 import { readServerFile, removeServerFile, writeServerFile } from "./server-file.ts";
@@ -136,6 +137,7 @@ async function bringUp(options: StartOptions, root: string, closers: Closer[], s
       deployment: await readDeployment(pool),
       secret,
       logFolder: path.join(logFolder, "fleet"),
+      local: localWorkers({ root, dataFolder: data.path, modelRoots, torch: options.torch, signal }),
     });
     closers.push({ name: "fleet", group: "gpu-workers", close: () => fleet.close() });
   }

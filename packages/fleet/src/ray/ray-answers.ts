@@ -46,6 +46,31 @@ export const RayJobAnswer = z
   }));
 export type RayJobStatus = z.output<typeof RayJobAnswer>;
 
+/** Of Ray's State API. */
+export const RayNodesAnswer = z
+  .object({
+    data: z.object({
+      result: z.object({
+        result: z.array(
+          z.object({
+            node_ip: z.string().nullish(),
+            state: z.string(),
+            /** By name: CPU, GPU, memory in bytes, `accelerator_type:H200`. */
+            resources_total: z.record(z.string(), z.number()).nullish(),
+          }),
+        ),
+      }),
+    }),
+  })
+  .transform(({ data }) =>
+    data.result.result.map((node) => ({
+      address: node.node_ip ?? null,
+      lives: node.state === "ALIVE",
+      resources: node.resources_total ?? {},
+    })),
+  );
+export type RayNode = z.output<typeof RayNodesAnswer>[number];
+
 function hostOf(url: string | null): string | null {
   return url !== null && URL.canParse(url) ? new URL(url).hostname : null;
 }

@@ -7,7 +7,15 @@ import type { IncomingMessage } from "node:http";
 import { InputError } from "@rolldeck/contracts/errors";
 import { z } from "zod";
 import { askHttp, readBody } from "./ask-http.ts";
-import { RayJobAnswer, type RayJobStatus, RayVersion, Stopped, Submitted } from "./ray-answers.ts";
+import {
+  RayJobAnswer,
+  type RayJobStatus,
+  type RayNode,
+  RayNodesAnswer,
+  RayVersion,
+  Stopped,
+  Submitted,
+} from "./ray-answers.ts";
 import { failureOfAnswer, RayFailure } from "./ray-failure.ts";
 import { readLog } from "./ray-log.ts";
 
@@ -39,6 +47,8 @@ export interface RayJobSpec {
 /** Every call throws RayFailure, or its signal's reason. */
 export interface RayJobs {
   version(signal?: AbortSignal): Promise<string>;
+  /** Of the whole cluster, also those that are gone. */
+  nodes(signal?: AbortSignal): Promise<RayNode[]>;
   submit(job: RayJobSpec, signal?: AbortSignal): Promise<{ readonly submissionId: string }>;
   status(id: string, signal?: AbortSignal): Promise<RayJobStatus>;
   /** Those that came through the Jobs API, ended ones as well. */
@@ -90,6 +100,7 @@ export function connectRayJobs(cluster: RayCluster): RayJobs {
   return {
     version: async (signal) =>
       (await ask("asking its version", "/api/version", answers(RayVersion), { signal })).ray_version,
+    nodes: (signal) => ask("listing nodes", "/api/v0/nodes?detail=1&limit=10000", answers(RayNodesAnswer), { signal }),
     submit: async (job, signal) => {
       const what = `submitting job ${parsed(Spec, job).submissionId}`;
       const headers = { "content-type": "application/json" };

@@ -27,7 +27,8 @@ export function FleetPanel({ mayChange }: { mayChange: boolean }): JSX.Element {
       {fleet.data && fleet.data.hosts.length === 0 && (
         <p className="text-g8">
           No host is registered. <code className="mono">npx rolldeck fleet add-host</code> takes a machine by its Docker
-          socket, by TCP with TLS, or by SSH, or a namespace of a Kubernetes cluster.
+          socket, by TCP with TLS, or by SSH; a namespace of a Kubernetes cluster; a Ray cluster; or, without any of
+          them, the machine of this server.
         </p>
       )}
       {fleet.data && fleet.data.hosts.length > 0 && <Hosts hosts={fleet.data.hosts} mayChange={mayChange} />}
@@ -60,7 +61,7 @@ function Hosts({ hosts, mayChange }: { hosts: Fleet["hosts"]; mayChange: boolean
             <Th right title="Devices that no worker has">
               Free devices
             </Th>
-            <Th right title="When its Docker daemon answered last">
+            <Th right title="When it answered last: its Docker daemon, or its cluster">
               Last seen
             </Th>
             {mayChange && <ActionsTh />}

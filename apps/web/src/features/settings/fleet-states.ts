@@ -23,14 +23,14 @@ export const hostLooks: Record<FleetHostInfo["state"], StateLook> = {
 
 export const workerLooks: Record<FleetWorkerInfo["state"], StateLook> = {
   queued: { tone: "neutral", shape: "ring", meaning: "It waits for devices" },
-  starting: { tone: "running", shape: "half", meaning: "It has its devices, and its container starts" },
+  starting: { tone: "running", shape: "half", meaning: "It has its devices, and starts" },
   ready: { tone: "done", shape: "disc", meaning: "It answers" },
   lost: {
     tone: "paused",
     shape: "bars",
-    meaning: "It does not answer; it keeps its devices until its container is known to be gone",
+    meaning: "It does not answer; it keeps its devices until it is known to be gone",
   },
-  stopping: { tone: "paused", shape: "bars", meaning: "Its container is being ended; then its devices are free" },
+  stopping: { tone: "paused", shape: "bars", meaning: "It is being ended; then its devices are free" },
   stopped: { tone: "neutral", shape: "square", meaning: "Its run needs it no more" },
   refused: { tone: "failed", shape: "triangle", meaning: "No host can give what it needs" },
   failed: { tone: "failed", shape: "triangle", meaning: "It failed too often and is not started again" },

@@ -16,7 +16,7 @@ export function FleetWorkerHeads(): JSX.Element {
       </Th>
       <Th>State</Th>
       <Th>Host and devices</Th>
-      <Th right title="How often its container was started anew">
+      <Th right title="How often it was started anew">
         Restarts
       </Th>
       <Th right title="When it ended; else when it was ready, was placed, or was asked for">
