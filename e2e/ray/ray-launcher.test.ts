@@ -36,9 +36,9 @@ afterAll(async () => {
 });
 
 const keeper = (): string => `exec env PYTHONPATH=${source} ${python} -m rolldeck_gpu_worker.keeper`;
-const launcher = (fleet = "test", over: object = {}): RayLauncher =>
+const launcher = (fleet = "test", over: object = {}, pendingMs = 120_000): RayLauncher =>
   new RayLauncher({
-    ...{ name: "ray", fleet, pollMs: 200, logPollMs: 300, pendingMs: 4_000 },
+    ...{ name: "ray", fleet, pollMs: 200, logPollMs: 300, pendingMs },
     endpoint: RayEndpoint.parse({
       ...{ kind: "ray", url: ray.url, tokenFile },
       entrypoint: `${keeper()} --worker "${process.execPath} ${script}"`,
@@ -124,7 +124,7 @@ describe("GPU workers as jobs of Ray", () => {
   });
 
   test("one that no node takes is given back, and is nobody's as long as Ray keeps it", async () => {
-    const failure = await failureOf(launcher().launch(spec({ devices: ["a", "b", "c"] }), signal));
+    const failure = await failureOf(launcher("test", {}, 5_000).launch(spec({ devices: ["a", "b", "c"] }), signal));
     expect(failure).toMatchObject({
       retryable: true,
       reason: { message: expect.stringContaining("no node of ray takes") },

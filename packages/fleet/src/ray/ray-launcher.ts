@@ -31,6 +31,8 @@ export interface RayHost {
 const startMs = 900_000;
 /** Beyond the time that it has to save. */
 const goneMs = 60_000;
+/** Ray looks at its jobs once a second; one that is removed before it was seen to have ended is written down anew, as failed. */
+const settledMs = 2_500;
 /** Ray takes note that one that waits is to end, and lets go of it in its own time. */
 const waitingMs = 3_000;
 /** Below those that systems give away by themselves. */
@@ -161,15 +163,21 @@ export class RayLauncher implements WorkerLauncher {
   /** Returns once it is gone: its devices are free only then. */
   async #removeNow(jobs: RayJobs, id: string, signal: AbortSignal, graceMs = 0): Promise<void> {
     const begun = performance.now();
-    for (let isAsked = false; ; ) {
+    for (let isAsked = false, endedAt: number | null = null; ; ) {
       const job = await this.#inOurWords(this.#unlessGone(jobs.status(id, signal)));
       if (job === null) return;
       if (!isOfFleet(job, this.#host.fleet))
         throw this.#failed(`job ${id} of ${this.#host.name} is not of this fleet and is left alone`);
-      if (endedRayJobStates.includes(job.state)) return this.#inOurWords(jobs.remove(id, signal));
-      if (!isAsked) await this.#inOurWords(this.#unlessGone(jobs.stop(id, signal)));
-      isAsked = true;
-      if (performance.now() - begun > (job.state === "pending" ? waitingMs : graceMs + goneMs)) break;
+      const now = performance.now();
+      if (endedRayJobStates.includes(job.state)) {
+        endedAt ??= now;
+        // Looked for again: it is gone when Ray says so.
+        if (now - endedAt >= settledMs) await this.#inOurWords(jobs.remove(id, signal));
+      } else if (!isAsked) {
+        await this.#inOurWords(this.#unlessGone(jobs.stop(id, signal)));
+        isAsked = true;
+      }
+      if (now - begun > (job.state === "pending" ? waitingMs : graceMs + goneMs)) break;
       await pause(this.#pollMs, signal);
     }
     throw this.#failed(`Ray on ${this.#host.name} has not let go of job ${id}`, true);

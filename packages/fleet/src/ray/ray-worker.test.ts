@@ -2,7 +2,7 @@ import { RayEndpoint } from "@rolldeck/contracts/host-endpoint";
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
 import { describe, expect, test } from "vitest";
 import { RayJobAnswer, type RayJobStatus } from "./ray-answers.ts";
-import { factsOf, saidUrl, seenWorker, submissionId, workerJob, workerUrl } from "./ray-worker.ts";
+import { factsOf, isOfFleet, saidUrl, seenWorker, submissionId, workerJob, workerUrl } from "./ray-worker.ts";
 
 const endpoint = RayEndpoint.parse({ kind: "ray", url: "http://10.0.0.5:8265" });
 const scene = { fleet: "f", host: "ray", endpoint, port: 20_001 };
@@ -51,6 +51,15 @@ describe("what is seen", () => {
     });
     expect(seenWorker(job({}), "g", endpoint)).toBe(null);
     expect(seenWorker(job({ metadata: null }), "f", endpoint)).toBe(null);
+  });
+
+  test("one that lost its marks when it ended is known by its name, and is no worker", () => {
+    const ghost = job({ status: "FAILED", metadata: null });
+    expect(isOfFleet(ghost, "f")).toBe(true);
+    expect(seenWorker(ghost, "f", endpoint)).toBe(null);
+    expect(isOfFleet(ghost, "g")).toBe(false);
+    expect(isOfFleet(job({ metadata: null }), "f")).toBe(false);
+    expect(isOfFleet(job({ status: "FAILED", metadata: { rolldeck_fleet: "g" } }), "f")).toBe(false);
   });
 
   test.each([

@@ -27,7 +27,7 @@ const mega = 1024 * 1024;
 
 /** One name for a placement: whoever submits it again finds it. @throws LaunchFailure for ids that can't be one */
 export function submissionId(fleet: string, { workerId, claim }: Pick<LaunchSpec, "workerId" | "claim">): string {
-  const id = `rolldeck-${fleet}-${workerId}-${claim}`;
+  const id = `${prefixOf(fleet)}${workerId}-${claim}`;
   if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,119}$/.test(id)) return id;
   throw new LaunchFailure({
     code: "launch-failed",
@@ -97,7 +97,13 @@ export function seenWorker(job: RayJobStatus, fleet: string, endpoint: RayEndpoi
   };
 }
 
-export const isOfFleet = (job: RayJobStatus, fleet: string): boolean => job.metadata[marks.fleet] === fleet;
+const prefixOf = (fleet: string): string => `rolldeck-${fleet}-`;
+
+/** A job whose entry Ray wrote anew after it was removed has lost its marks, and has its name. */
+export function isOfFleet(job: RayJobStatus, fleet: string): boolean {
+  const isUnmarked = Object.keys(job.metadata).length === 0 && endedRayJobStates.includes(job.state);
+  return job.metadata[marks.fleet] === fleet || (isUnmarked && job.submissionId?.startsWith(prefixOf(fleet)) === true);
+}
 
 /** Where it is to listen: the node that Ray says it runs on, and the port that it was given. Null for another address than may be. */
 export function workerUrl({ node, metadata }: RayJobStatus, endpoint: RayEndpoint): string | null {
