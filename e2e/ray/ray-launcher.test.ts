@@ -58,7 +58,7 @@ async function workerAt(port: string): Promise<number> {
   for (const name of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     const words = await readFile(`/proc/${name}/cmdline`, "utf8").then(
       (text) => text.split("\0"),
-      () => [],
+      (): string[] => [],
     );
     if (words.includes("rolldeck_gpu_worker") && words[words.indexOf("--port") + 1] === port) return Number(name);
   }

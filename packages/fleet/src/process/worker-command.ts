@@ -1,5 +1,6 @@
 /** How a worker's keeper is started on this machine. Pure. Invariant: the run's key is in the environment and nowhere else. */
 import type { LaunchSpec } from "@rolldeck/contracts/ports/fleet";
+import { roleFlags } from "../role-flags.ts";
 
 interface CommandScene {
   readonly python: string;
@@ -20,7 +21,7 @@ export function keeperCommand(
     // The kernel chooses the port; its keeper writes down which.
     ...["--host", "127.0.0.1", "--port", "0", "--data-dir", scene.saved],
     ...["--model-roots", spec.modelFolder ?? scene.modelRoots, "--device", spec.device === "gpu" ? "cuda" : "cpu"],
-    ...(spec.role === "sampler" ? ["--sampler"] : []),
+    ...roleFlags(spec.role),
   ];
   const bound = spec.memoryMb === null ? [] : ["--memory-mb", String(spec.memoryMb)];
   const worker = scene.worker === undefined ? [] : ["--worker", scene.worker];

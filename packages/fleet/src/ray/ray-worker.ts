@@ -7,6 +7,7 @@ import { hostOfUrl, isLoopback, isPrivateAddress, type RayEndpoint } from "@roll
 import type { HostFacts, LaunchSpec, SeenWorker } from "@rolldeck/contracts/ports/fleet";
 import { z } from "zod";
 import { LaunchFailure } from "../launch-failure.ts";
+import { roleFlags } from "../role-flags.ts";
 import { endedRayJobStates, type RayJobStatus, type RayNode } from "./ray-answers.ts";
 import type { RayJobSpec } from "./ray-jobs.ts";
 
@@ -56,7 +57,7 @@ export function workerJob(spec: LaunchSpec, { fleet, host, endpoint, port }: Job
   const keeper = ['--towards "$RAY_ADDRESS"', ...(memoryMb === null ? [] : [`--memory-mb ${memoryMb}`])];
   const flags = [
     ...["--port", String(port), "--data-dir", `${checkpointFolder}/${spec.runId}`, "--model-roots", modelFolder],
-    ...["--device", device === "gpu" ? "cuda" : "cpu", ...(spec.role === "sampler" ? ["--sampler"] : [])],
+    ...["--device", device === "gpu" ? "cuda" : "cpu", ...roleFlags(spec.role)],
   ];
   return {
     submissionId: submissionId(fleet, spec),
