@@ -78,6 +78,8 @@ export async function pageDisagreement(link: string, page: string, detail: Compa
     const table = opened.page.getByRole("table", { name: "Variants" });
     for (const { label, runId } of detail.variants) {
       const row = table.getByRole("row").filter({ has: opened.page.getByRole("link", { name: label, exact: true }) });
+      // The page asks for its numbers once it is there.
+      await row.waitFor({ timeout: 120_000 });
       const cells = (await row.getByRole("cell").allInnerTexts()).map((text) => text.trim());
       const expected = expectedCells(detail, runId);
       const at = cells.findIndex((_, from) => expected.every((text, offset) => cells[from + offset] === text));
