@@ -10,6 +10,9 @@ export const maxBodyBytes = 2 * 1024 * 1024;
  */
 export function readBody(request: IncomingMessage, limit = maxBodyBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const leave = () => reject(new ProblemError("bad-input", "The request ended before its body did."));
+    // Who was looked up first may have gone meanwhile: "close" does not come again.
+    if (request.destroyed) return leave();
     const chunks: Buffer[] = [];
     let size = 0;
     const refuse = () => {
@@ -24,7 +27,7 @@ export function readBody(request: IncomingMessage, limit = maxBodyBytes): Promis
     });
     request.on("end", () => resolve(Buffer.concat(chunks)));
     request.on("error", reject);
-    request.on("close", () => reject(new ProblemError("bad-input", "The request ended before its body did.")));
+    request.on("close", leave);
   });
 }
 
