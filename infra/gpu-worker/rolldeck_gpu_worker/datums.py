@@ -70,10 +70,18 @@ def check_vocabulary(tokens: np.ndarray, vocab_size: int, field: str) -> None:
         raise bad_input(f"token {bad} is outside the vocabulary of {vocab_size}", field)
 
 
+def array_of(values: list | np.ndarray, field: str) -> np.ndarray:
+    """@raises WorkerError bad_input for lists in lists of different lengths, which are no array"""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise bad_input("must hold numbers only", field) from error
+
+
 def int_array(values: Any, field: str) -> np.ndarray:
     if not isinstance(values, (list, np.ndarray)):
         raise bad_input("must be a list of integers", field)
-    array = np.asarray(values) if len(values) else np.zeros(0, np.int64)
+    array = array_of(values, field) if len(values) else np.zeros(0, np.int64)
     if array.ndim != 1 or array.dtype.kind != "i":
         # Floats that are whole numbers are common in JSON written by other languages.
         if array.ndim != 1 or array.dtype.kind != "f" or not np.all(np.mod(array, 1) == 0):
@@ -96,7 +104,7 @@ def _tensor(raw: Any, length: int, integers: bool, field: str) -> np.ndarray:
         raise bad_input(f"shape must be [{length}]", f"{field}.shape")
     if integers:
         return int_array(data, f"{field}.data")
-    array = np.asarray(data)
+    array = array_of(data, f"{field}.data")
     if array.dtype.kind not in "fiu" or array.ndim != 1:
         raise bad_input("must hold numbers only", f"{field}.data")
     array = array.astype(np.float32)

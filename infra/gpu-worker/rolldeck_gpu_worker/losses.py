@@ -6,6 +6,7 @@ term has no gradient, so that nothing overflows. The numbers equal those of pack
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -127,7 +128,8 @@ def check_loss(name: str, config: Mapping[str, float]) -> None:
     for key, value in config.items():
         if key not in known:
             raise bad_input(f"{name} has no setting {key!r}; known: {', '.join(known)}", f"loss_fn_config.{key}")
-        if not known[key](value) or value == float("inf"):
+        # A whole number of JSON may be too large for a float: it compares all the same.
+        if not known[key](value) or value > sys.float_info.max:
             raise bad_input(f"{value} is out of range", f"loss_fn_config.{key}")
     low, high = _bounds(config)
     if low > high:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +27,8 @@ _ADAM_LIMITS = {
     "learning_rate": (0.0, 10.0),
     "beta1": (0.0, 0.999999),
     "beta2": (0.0, 0.9999999),
-    "eps": (0.0, 1.0),
+    # A weight without a gradient would be moved by 0 ÷ 0 without it, or with one that float32 rounds away.
+    "eps": (1e-15, 1.0),
     "weight_decay": (0.0, 10.0),
     "grad_clip_norm": (0.0, 1e9),
 }
@@ -273,6 +273,6 @@ def _adam_params(raw: Any) -> AdamParams:
             raise bad_input(f"unknown key; known: {', '.join(_ADAM_LIMITS)}", field)
         low, high = _ADAM_LIMITS[key]
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or not low <= value <= high:
+        if not number or not low <= value <= high:
             raise bad_input(f"must be a number from {low} to {high}", field)
     return AdamParams(**{key: float(value) for key, value in raw.items()})

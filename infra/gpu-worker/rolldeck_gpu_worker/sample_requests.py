@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +95,7 @@ def _integer(value: Any, field: str, low: int, high: int) -> int:
 def _number(value: Any, default: float, name: str, low: float, high: float) -> float:
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise bad_input("must be a finite number", f"sampling_params.{name}")
     if not low <= value <= high:
         raise bad_input(f"must be from {low} to {high}", f"sampling_params.{name}")

@@ -133,7 +133,13 @@ def _tensor(value: Value, where: str) -> dict:
     return {"data": data, "dtype": name, "shape": shape or None}
 
 
+# Of a tensor's shape: its arrays have one dimension.
+_MAX_SHAPE_BYTES = 100
+
+
 def _packed_varints(raw: bytes, where: str) -> list[int]:
+    if len(raw) > _MAX_SHAPE_BYTES:
+        raise bad_input("has too many dimensions", f"{where}.shape")
     # A varint alone is a field's value: a key before each makes them fields.
     out, rest = [], raw
     while rest:

@@ -62,6 +62,11 @@ LOSSES = [
         "forward_backward_input.data[0].model_input.chunks[0].tokens",
     ),
     (
+        "tokens ragged",
+        loss_input([datum([[1], [2, 3], 3])]),
+        "forward_backward_input.data[0].model_input.chunks[0].tokens",
+    ),
+    (
         "tokens true",
         loss_input([datum([True, False, True])]),
         "forward_backward_input.data[0].model_input.chunks[0].tokens",
@@ -102,6 +107,16 @@ LOSSES = [
         "null",
         loss_input(with_tensor(weights=tensor([None, 1, 1, 1]))),
         "forward_backward_input.data[0].loss_fn_inputs.weights.data",
+    ),
+    (
+        "numbers ragged",
+        loss_input(with_tensor(weights=tensor([[1.0], [1.0, 1.0], 1, 1]))),
+        "forward_backward_input.data[0].loss_fn_inputs.weights.data",
+    ),
+    (
+        "setting past floats",
+        loss_input([datum(ROW, logprobs=ZEROS, advantages=ZEROS)], "ppo", {"entropy_coef": 10**400}),
+        "loss_fn_config.entropy_coef",
     ),
     (
         "unknown tensor",
@@ -160,7 +175,9 @@ SAMPLES = [
     ({"sampling_params": {"max_tokens": 0}}, "sampling_params.max_tokens"),
     ({"sampling_params": {"max_tokens": 125}}, "sampling_params.max_tokens"),
     ({"sampling_params": {"max_tokens": 1, "temperature": -1}}, "sampling_params.temperature"),
+    ({"sampling_params": {"max_tokens": 1, "temperature": 10**400}}, "sampling_params.temperature"),
     ({"sampling_params": {"max_tokens": 1, "top_p": 0}}, "sampling_params.top_p"),
+    ({"sampling_params": {"max_tokens": 1, "stop": [[1], [2, 3]]}}, "sampling_params.stop"),
     ({"sampling_params": {"max_tokens": 1, "top_k": -2}}, "sampling_params.top_k"),
     ({"sampling_params": {"max_tokens": 1, "seed": "x"}}, "sampling_params.seed"),
     ({"sampling_params": {"max_tokens": 1, "stop": [999]}}, "sampling_params.stop"),
@@ -213,6 +230,9 @@ STEPS = [
     ("optim_step", {"adam_params": {"lr": 1}}, "adam_params.lr"),
     ("optim_step", {"adam_params": {"beta1": 1.0}}, "adam_params.beta1"),
     ("optim_step", {"adam_params": {"learning_rate": None}}, "adam_params.learning_rate"),
+    ("optim_step", {"adam_params": {"learning_rate": 10**400}}, "adam_params.learning_rate"),
+    # A weight without a gradient would become 0 ÷ 0.
+    ("optim_step", {"adam_params": {"eps": 0}}, "adam_params.eps"),
     ("optim_step", {"adam_params": []}, "adam_params"),
     ("optim_step", {"expect_step": -1}, "expect_step"),
     ("optim_step", {"seq_id": 0}, "seq_id"),

@@ -158,6 +158,10 @@ MALFORMED = {
         bytes_field(3, bytes_field(2, TARGETS + bytes_field(2, bytes_field(1, b"")))),
         "forward_backward_input.data[0].loss_fn_inputs.target_tokens.dtype",
     ),
+    "a shape of many dimensions": (
+        bytes_field(3, bytes_field(2, TARGETS + bytes_field(2, bytes_field(4, b"\1" * 200)))),
+        "forward_backward_input.data[0].loss_fn_inputs.target_tokens.shape",
+    ),
     "a loss that is not a text": (bytes_field(4, b"\xff\xfe"), "loss_fn"),
 }
 

@@ -94,11 +94,12 @@ export const AlgorithmConfig = z.strictObject({
     .enum(["constant", "linear", "cosine"])
     .default("constant")
     .describe("How the learning rate falls after the warm-up, toward 0 after the run's last step"),
-  beta1: z.number().min(0).lt(1).default(0.9),
-  beta2: z.number().min(0).lt(1).default(0.95),
-  eps: z.number().positive().default(1e-8),
+  beta1: z.number().min(0).max(0.999999).default(0.9),
+  beta2: z.number().min(0).max(0.9999999).default(0.95),
+  // As the GPU worker has it: float32 rounds less away, and a weight without a gradient would become 0 ÷ 0.
+  eps: z.number().min(1e-15).max(1).default(1e-8),
   weightDecay: z.number().min(0).max(1).default(0),
-  gradClipNorm: z.number().min(0).default(1).describe("Global norm clip; 0 = off"),
+  gradClipNorm: z.number().min(0).max(1e9).default(1).describe("Global norm clip; 0 = off"),
   trainCut: z
     .boolean()
     .default(false)

@@ -19,6 +19,8 @@ describe("RunConfig", () => {
     [{ taskSets: [{ name: "a", size: -1 }] }, "taskSets.0.size"],
     [{ taskSets: [{ name: "a\u0000b" }] }, "taskSets.0.name"],
     [{ taskSets: [{ name: "a" }], algorithm: { groupSize: 1e6 } }, "algorithm.groupSize"],
+    [{ taskSets: [{ name: "a" }], algorithm: { eps: 1e-300 } }, "algorithm.eps"],
+    [{ taskSets: [{ name: "a" }], algorithm: { beta2: 0.999999999 } }, "algorithm.beta2"],
     [{ taskSets: [{ name: "a" }], backend: { endpoint: "ftp://x" } }, "backend.endpoint"],
     [{ taskSets: [{ name: "a" }], dispacher: {} }, ""],
   ])("refuses %j naming %s", (input, path) => {
