@@ -148,3 +148,14 @@ export async function findServed(pool: pg.Pool, servingId: string, key: string):
     );
   return served;
 }
+
+/** Which of these answer still. */
+export async function stillServed(db: Queryable, servingIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await readRows(
+    db,
+    Row.pick({ servingId: true }),
+    `select "id" as "servingId" from "servings" where "id" = any($1::text[]) and "stopped_at" is null`,
+    [servingIds],
+  );
+  return new Set(rows.map(({ servingId }) => servingId));
+}

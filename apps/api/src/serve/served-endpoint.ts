@@ -1,6 +1,6 @@
 /**
  * Answers for served checkpoints as an OpenAI-compatible server: `/api/serve/<serving>/v1/…`. Invariants: a serving's own key opens it
- * and nothing else does, not even the owner's token; errors have OpenAI's shape; who goes away cancels the sample; so many requests
+ * and nothing else does, not even the owner's token; once it is stopped, what is at work for it ends; errors have OpenAI's shape; who goes away cancels the sample; so many requests
  * are at work at once, and what is beyond is refused before its body is read.
  */
 import { Readable } from "node:stream";
@@ -21,6 +21,7 @@ import type { StoredPlaces } from "../services/stored-places.ts";
 import { type Asked, chatAnswer, completionsAnswer } from "./completion-answers.ts";
 import { CompletionChunks } from "./completion-chunks.ts";
 import { OpenAiError } from "./openai-error.ts";
+import { StoppedServings } from "./stopped-servings.ts";
 
 export const servedPrefix = "/api/serve/";
 
@@ -45,10 +46,12 @@ export const mostAtWork = 64;
 
 export class ServedEndpoint {
   readonly #parts: ServedEndpointParts;
+  readonly #stopped: StoppedServings;
   #atWork = 0;
 
   constructor(parts: ServedEndpointParts) {
     this.#parts = parts;
+    this.#stopped = new StoppedServings(parts.pool);
   }
 
   /** Never throws what the caller can do something about: that is an answer. */
@@ -71,25 +74,32 @@ export class ServedEndpoint {
     if (what === "GET /v1/models") return models(servingId);
     const asks = { "POST /v1/completions": CompletionsAsk, "POST /v1/chat/completions": ChatAsk } as const;
     if (what === "POST /v1/completions" || what === "POST /v1/chat/completions")
-      return this.#working(async () => this.#sampled(served, servingId, parse(asks[what], await body()), signal));
+      return this.#working(servingId, signal, async (until) =>
+        this.#sampled(served, servingId, parse(asks[what], await body()), until),
+      );
     throw new OpenAiError(
       404,
       `There is no ${what.slice(0, 200)} here: there are GET /v1/models, POST /v1/completions and /v1/chat/completions.`,
     );
   }
 
-  /** A streamed answer is at work until it has been read, or nobody reads it any more. */
-  async #working(work: () => Promise<Reply>): Promise<Reply> {
+  /**
+   * A streamed answer is at work until it has been read, or nobody reads it any more.
+   * @param work until its signal says that the client has left or the serving was stopped
+   */
+  async #working(servingId: string, left: AbortSignal, work: (until: AbortSignal) => Promise<Reply>): Promise<Reply> {
     if (this.#atWork >= mostAtWork)
       throw new OpenAiError(429, `${mostAtWork} requests are at work here: try again when one is done.`, {
         code: "busy",
       });
     this.#atWork++;
+    const watched = this.#stopped.watch(servingId);
     const done = () => {
       this.#atWork--;
+      watched.done();
     };
     try {
-      const reply = await work();
+      const reply = await work(AbortSignal.any([left, watched.signal]));
       if (reply.bytes !== undefined && "body" in reply.bytes) reply.bytes.body.once("close", done);
       else done();
       return reply;

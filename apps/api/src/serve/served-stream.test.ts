@@ -12,15 +12,14 @@ import { mostAtWork } from "./served-endpoint.ts";
 let api: TestApi;
 let stored: StoredFiles;
 let client: ReturnType<typeof openAiClient>;
+let runId: string;
 beforeAll(async () => {
   stored = await startStoredFiles();
   api = await startTestApi({ gpuWorker: { url: stored.url, apiKey: stored.apiKey } });
   const { pool } = api.database;
-  const runId = await seedRun(pool, { status: "stopped", config: { model: { name: "quickstart" } } });
+  runId = await seedRun(pool, { status: "stopped", config: { model: { name: "quickstart" } } });
   await seedCheckpoint(pool, runId, { version: 1, name: "v1", path: "tinker://m/weights/v1", bytes: 1 });
-  const started = await api.fetch(`/api/v1/checkpoints/${runId}-v1/serve`, jsonPost({}));
-  const serving = StartedServing.parse(await started.json());
-  client = openAiClient(`${api.url}${serving.path}`, serving.key);
+  client = clientOf(await serve());
 });
 afterAll(async () => {
   await api.close();
@@ -32,6 +31,9 @@ beforeEach(() => {
   stored.left = 0;
 });
 
+const serve = async () =>
+  StartedServing.parse(await (await api.fetch(`/api/v1/checkpoints/${runId}-v1/serve`, jsonPost({}))).json());
+const clientOf = ({ path, key }: StartedServing) => openAiClient(`${api.url}${path}`, key);
 const messages = [{ role: "user" as const, content: "find a" }];
 const held = <T>() => {
   let release: (value: T) => void = () => undefined;
@@ -116,6 +118,17 @@ describe("a served checkpoint that streams", () => {
       for await (const _ of stream) release("give up");
     };
     await expect(read()).rejects.toThrow("The GPU worker does not answer now.");
+  });
+
+  it("ends when its serving is stopped, and the sample with it", async () => {
+    stored.afterFirst = held<"go on">().until;
+    const serving = await serve();
+    const stream = await clientOf(serving).chat.completions.create({ model: "any", messages, stream: true });
+    const read = async () => {
+      for await (const _ of stream) await api.fetch(`/api/v1/servings/${serving.servingId}/stop`, jsonPost({}));
+    };
+    await expect(read()).rejects.toThrow("The serving was stopped.");
+    await expect.poll(() => stored.left, { timeout: 60_000 }).toBe(1);
   });
 
   it("says what can't begin at all by its status", async () => {
