@@ -1,7 +1,7 @@
 /**
  * Answers for served checkpoints as an OpenAI-compatible server: `/api/serve/<serving>/v1/…`. Invariants: a serving's own key opens it
- * and nothing else does, not even the owner's token; once it is stopped, what is at work for it ends; errors have OpenAI's shape; who goes away cancels the sample; so many requests
- * are at work at once, and what is beyond is refused before its body is read.
+ * and nothing else does, not even the owner's token; once it is stopped, what is at work for it ends; errors have OpenAI's shape; who
+ * goes away cancels the sample; so many requests are at work at once, and what is beyond is refused before its body is read.
  */
 import { Readable } from "node:stream";
 import type { SamplePiece, StoredSample, StoredSampler } from "@rolldeck/backends/gpu-worker/stored-sampler";
