@@ -146,6 +146,7 @@ describe("a served checkpoint", () => {
     ["/chat/completions", { ...chat, stop: "x" }, "stop"],
     ["/chat/completions", { ...chat, temperature: 9 }, "temperature"],
     ["/completions", { prompt: ["a", "b"] }, "prompt"],
+    ["/completions", { prompt: "a", logprobs: 2 }, "logprobs"],
     ["/completions", { prompt: "a", stop: ["x"], stop_token_ids: [1] }, "stop"],
   ])("%s with %j is refused, and the field named", async (path, body, param) => {
     const { status, ...error } = await failed(await ask(path, body));

@@ -33,8 +33,8 @@ export const CompletionsAsk = z.strictObject({
   ...sampling,
   prompt: z.union([z.string().max(maxPromptCharacters), z.array(z.int().min(0)).max(1_048_576)]),
   max_tokens: z.int().min(1).max(131_072).default(256),
-  /** Any number: the sampled tokens' own logprobs. Null = none. */
-  logprobs: z.int().min(0).max(20).nullish(),
+  /** 0 or 1: the sampled tokens' own logprobs; there are none of others. Null = none. */
+  logprobs: z.int().min(0).max(1, "more than the sampled token's own are not given: ask for 1").nullish(),
 });
 export type CompletionsAsk = z.infer<typeof CompletionsAsk>;
 
