@@ -162,4 +162,18 @@ describe("driven runs", () => {
     const planned = await api.fetch(`/api/v1/runs/${runId}/heartbeat`, jsonPost({}));
     expect(planned.status).toBe(409);
   });
+
+  it("refuse a step past the budget's last, which would end them at once", async () => {
+    const driven = await seedRun(api.database.pool, {
+      config: { stepSource: "driven", taskSets: [{ name: "key-chain" }], budget: { steps: 3 } },
+    });
+    const ask = (trainerStep: number) =>
+      api.fetch(
+        `/api/v1/runs/${driven}/batches`,
+        jsonPost({ trainerStep, instances: [{ taskSet: 0, index: 0 }], samples: 1, policyVersion: 0 }),
+      );
+    const refused = await problem(await ask(4));
+    expect(refused.errors).toMatchObject([{ path: "trainerStep", message: "the run is over after step 3" }]);
+    expect((await ask(3)).status).toBeLessThan(300);
+  });
 });

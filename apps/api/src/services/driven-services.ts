@@ -27,6 +27,7 @@ export function createDrivenServices({ pool, wake, tasks }: DrivenServiceOptions
     async requestBatch({ deadlineMs, ...request }) {
       const config = await readRunConfig(pool, request.runId);
       if (!config) throw new NotFoundError("run", request.runId);
+      refuseLaterStep(request.trainerStep, config);
       await refuseUnknownInstances(request.instances, config, tasks);
       const reply = await requestBatch(pool, { ...request, deadlineMs: deadlineMs ?? null });
       await wake(request.runId);
@@ -47,6 +48,18 @@ export function createDrivenServices({ pool, wake, tasks }: DrivenServiceOptions
       return readLaunchedTrainer(pool, runId);
     },
   };
+}
+
+/** A step past the last would end the run in front of those that are still to come. @throws InputError */
+function refuseLaterStep(trainerStep: number, { budget: { steps } }: RunConfig): void {
+  if (trainerStep <= steps) return;
+  throw new InputError([
+    {
+      path: "trainerStep",
+      message: `the run is over after step ${steps}`,
+      fix: "launch it with budget.steps as high as the trainer goes",
+    },
+  ]);
 }
 
 /** What the planner could never make a rollout of is refused before it is written. @throws InputError */
