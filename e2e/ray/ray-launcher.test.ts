@@ -124,7 +124,7 @@ describe("GPU workers as jobs of Ray", () => {
   });
 
   test("one that no node takes is given back, and is nobody's as long as Ray keeps it", async () => {
-    const failure = await failureOf(launcher("test", {}, 5_000).launch(spec({ devices: ["a", "b", "c"] }), signal));
+    const failure = await failureOf(launcher("test", {}, 5_000).launch(spec({ claim: 9, devices: ["a", "b", "c"] }), signal));
     expect(failure).toMatchObject({
       retryable: true,
       reason: { message: expect.stringContaining("no node of ray takes") },

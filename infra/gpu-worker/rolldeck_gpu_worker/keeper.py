@@ -88,12 +88,16 @@ def held_bytes(pid: int) -> int:
 
 
 def address_towards(place: str) -> str:
-    """The address of this machine from which `HOST:PORT` is reached. Nothing is sent."""
+    """The address of this machine from which `HOST:PORT` is reached: HOST itself, where that is ours. Nothing is sent."""
     host, _, port = place.rpartition(":")
     family, kind, _, _, target = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    own: str
     with socket.socket(family, kind) as probe:
-        probe.connect(target)
-        own: str = probe.getsockname()[0]
+        try:
+            probe.bind((target[0], 0))
+        except OSError:
+            probe.connect(target)
+        own = probe.getsockname()[0]
     if not any(ipaddress.ip_address(own) in network for network in _PRIVATE):
         raise SystemExit(f"keeper: {own}, from which {place} is reached, is neither loopback nor private: workers have no TLS")
     return own

@@ -112,7 +112,7 @@ export class RayLauncher implements WorkerLauncher {
     for (let passed = 0; passed < startMs; passed = performance.now() - begun) {
       const job = await this.#inOurWords(jobs.status(id, signal));
       if (endedRayJobStates.includes(job.state)) throw await this.#endedAtOnce(jobs, job, id, signal);
-      if (job.state === "pending" && passed > (this.#host.pendingMs ?? 60_000))
+      if (job.state === "pending" && passed > (this.#host.pendingMs ?? 120_000))
         throw this.#failed(`no node of ${this.#host.name} takes it: ${job.message.slice(0, 300)}`, true);
       const said = job.state === "running" ? saidUrl(await this.#inOurWords(jobs.logs(id, signal))) : null;
       if (said !== null) return this.#agreed(job, said);
