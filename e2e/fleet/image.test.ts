@@ -50,7 +50,15 @@ const launcherAt = (at: number): DockerLauncher =>
   new DockerLauncher({ name: `host-${at}`, endpoint: hostAt(at).endpoint, fleet: "image", image: realWorkerImage });
 const specOf = (at: number, claim: number): LaunchSpec => ({
   ...{ workerId: `w${at}`, claim, runId: `r${at}`, role: "colocated", device: "cpu", devices: [`place-${at}`] },
-  ...{ memoryMb: 2_048, image: realWorkerImage, key, address: "127.0.0.1", checkpointFolder: null, modelFolder: null },
+  ...{
+    memoryMb: 2_048,
+    image: realWorkerImage,
+    key,
+    address: "127.0.0.1",
+    reads: [],
+    checkpointFolder: null,
+    modelFolder: null,
+  },
 });
 
 async function launchedAt(at: number, claim: number) {

@@ -97,7 +97,7 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
     onError: (error, runId) => log.warn({ runId, ...errorFacts(error) }, "a run could not be predicted"),
     ...(parts.predictEveryMs === undefined ? {} : { everyMs: parts.predictEveryMs }),
   });
-  const { stored, places, samplers, closeWorkers } = openWorkers(settings, pool);
+  const { places, samplers, closeWorkers } = openWorkers(settings, pool);
   const services = createServices({
     settings,
     pool,
@@ -106,7 +106,6 @@ export async function compose(settings: ApiSettings, log: Log, parts: ApiParts =
     producer,
     sockets,
     simulations,
-    stored,
     places,
     log,
   });
@@ -158,7 +157,7 @@ function openWorkers({ gpuWorker, fleetSecret: secret }: ApiSettings, pool: Pool
   const closeWorkers = async (): Promise<void> => {
     await Promise.all([stored?.close(), sampler?.close(), places.close(), samplers.close()]);
   };
-  return { stored, places, samplers, closeWorkers };
+  return { places, samplers, closeWorkers };
 }
 
 /** No new requests from now on; what is not answered soon is cut: a long poll must not hold the process. */
@@ -236,11 +235,10 @@ function createServices(parts: {
   readonly producer: Producer;
   readonly sockets: Sockets;
   readonly simulations: Simulations;
-  readonly stored: StoredCheckpoints | null;
   readonly places: StoredPlaces<Stored>;
   readonly log: Log;
 }): Services {
-  const { settings, pool, prisma, queue, producer, sockets, simulations, stored, places, log } = parts;
+  const { settings, pool, prisma, queue, producer, sockets, simulations, places, log } = parts;
   let queueOk = true;
   // The row is written before: a run that nobody could be told of is found by the sweep.
   const wake = async (runId: string) => {
@@ -264,7 +262,7 @@ function createServices(parts: {
     log.warn({ model, ...errorFacts(error) }, "tokens are shown as ids"),
   );
   const check = createLaunchCheck({
-    stored,
+    places,
     pool,
     catalogue: catalogue.forCheck,
     tasks: opened,

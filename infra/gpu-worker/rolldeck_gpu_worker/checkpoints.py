@@ -83,11 +83,21 @@ def _digest_of(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-class CheckpointStore:
-    """@param owned: this process alone writes here; else what it finds may be in the making by another one"""
+def _folder_in(root: Path, id: CheckpointId) -> Path:
+    return root / id.model_id / id.kind / id.name
 
-    def __init__(self, root: Path, owned: bool = True):
+
+def _unknown(id: CheckpointId) -> WorkerError:
+    return WorkerError("unknown_model", f"no complete checkpoint {id.path}", "path")
+
+
+class CheckpointStore:
+    """@param owned: this process alone writes here; else what it finds may be in the making by another one
+    @param others: stores of other workers: what is not here is read there, and nothing there is changed"""
+
+    def __init__(self, root: Path, owned: bool = True, others: list[Path] | None = None):
         self._root = root
+        self._others = others or []
         root.mkdir(parents=True, exist_ok=True)
         if not owned:
             return
@@ -96,7 +106,7 @@ class CheckpointStore:
             shutil.rmtree(leftover, ignore_errors=True)
 
     def folder(self, id: CheckpointId) -> Path:
-        return self._root / id.model_id / id.kind / id.name
+        return _folder_in(self._root, id)
 
     def save(
         self,
@@ -151,8 +161,11 @@ class CheckpointStore:
         return Checkpoint(id, final, state, manifest)
 
     def find(self, id: CheckpointId) -> Checkpoint | None:
-        """The checkpoint, or None when there is no complete one that has not expired."""
-        folder = self.folder(id)
+        """The checkpoint of this store, or None when there is no complete one that has not expired."""
+        return self._found_in(self._root, id)
+
+    def _found_in(self, root: Path, id: CheckpointId) -> Checkpoint | None:
+        folder = _folder_in(root, id)
         try:
             manifest = json.loads((folder / "COMPLETE").read_text())
             state = json.loads((folder / "state.json").read_text())
@@ -172,10 +185,12 @@ class CheckpointStore:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def get(self, id: CheckpointId) -> Checkpoint:
-        checkpoint = self.find(id)
-        if checkpoint is None:
-            raise WorkerError("unknown_model", f"no complete checkpoint {id.path}", "path")
-        return checkpoint
+        """To be read: this store's own, else another worker's."""
+        for root in [self._root, *self._others]:
+            checkpoint = self._found_in(root, id)
+            if checkpoint is not None:
+                return checkpoint
+        raise _unknown(id)
 
     def verified(self, id: CheckpointId) -> Checkpoint:
         """As `get`, after checking every file's sha256. @raises WorkerError conflict for a damaged one."""
@@ -208,7 +223,10 @@ class CheckpointStore:
 
     def delete(self, id: CheckpointId) -> None:
         """Removes a checkpoint; it vanishes for readers first."""
-        folder = self.get(id).folder
+        checkpoint = self.find(id)
+        if checkpoint is None:
+            raise _unknown(id)
+        folder = checkpoint.folder
         (folder / "COMPLETE").unlink()
         shutil.rmtree(folder)
 

@@ -57,7 +57,8 @@ class Service:
         self.moments = getattr(torch, settings.optimizer_moments)
         self.dtype = dtype_named(settings.dtype, self.device)
         self.base_models = BaseModels(settings.model_roots, settings.models, self.dtype)
-        self.checkpoints = CheckpointStore(settings.data_dir / "checkpoints", owned=not settings.sampler)
+        others = [folder / "checkpoints" for folder in settings.also_read]
+        self.checkpoints = CheckpointStore(settings.data_dir / "checkpoints", owned=not settings.sampler, others=others)
         self.fences = FenceTable(settings.data_dir / "fences.json")
         self.sessions = Sessions(settings.session_lease_s)
         self.models = HostedModels()

@@ -18,6 +18,7 @@ class Settings:
     data_dir: Path
     # Checkpoints in the data folder are another worker's: they are read, and nothing is trained.
     sampler: bool
+    also_read: list[Path]
     model_roots: list[Path]
     # Model folders that have a name of their own.
     models: dict[str, Path]
@@ -51,6 +52,14 @@ def parse_settings(argv: list[str], environment: dict[str, str] | None = None) -
     parser.add_argument("--data-dir", type=Path, required=True, help="checkpoints live here")
     parser.add_argument(
         "--sampler", action="store_true", help="only sample, from checkpoints that another worker saves into the data folder"
+    )
+    parser.add_argument(
+        "--also-read",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="data folder of another worker whose checkpoints are read too, and never changed; may be repeated",
     )
     parser.add_argument("--model-roots", required=True, help="folders of model folders, separated by ':'")
     parser.add_argument(
@@ -110,6 +119,7 @@ def parse_settings(argv: list[str], environment: dict[str, str] | None = None) -
         port=args.port,
         data_dir=args.data_dir,
         sampler=args.sampler,
+        also_read=args.also_read,
         model_roots=[Path(root) for root in args.model_roots.split(":") if root],
         models=models,
         max_lora_rank=args.max_lora_rank,

@@ -90,6 +90,22 @@ def test_a_round_trip_keeps_weights_optimiser_and_step(tmp_path):
     assert other.optimiser.updates == 3
 
 
+def test_another_workers_checkpoints_are_read_and_never_changed(tmp_path):
+    save(tmp_path / "theirs")
+    store = CheckpointStore(tmp_path / "own", others=[tmp_path / "theirs"])
+    trainer = tiny_trainer(seed=2)
+    assert store.load(ONE, trainer.weights, None)["step"] == 3
+    # Here they are not: neither listed nor deleted, and their names are free.
+    assert (store.find(ONE), store.of_model("m"), store.model_ids()) == (None, [], [])
+    with pytest.raises(WorkerError) as caught:
+        store.delete(ONE)
+    assert caught.value.code == "unknown_model"
+    assert CheckpointStore(tmp_path / "theirs").verified(ONE).state["step"] == 3
+    # What this worker saves goes first.
+    store.save(ONE, trainer.weights, trainer.optimiser, {**STATE, "step": 4})
+    assert store.verified(ONE).state["step"] == 4
+
+
 def test_a_damaged_file_is_found(tmp_path):
     store = save(tmp_path)
     file = store.folder(ONE) / "model.safetensors"

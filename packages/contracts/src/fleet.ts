@@ -117,6 +117,8 @@ export interface WorkerSnapshot {
   readonly host: string | null;
   /** Host of the files that it is to read: it starts there, or where that host's files are shared. Absent: anywhere. */
   readonly filesOn?: string | null;
+  /** Runs whose files it may read besides its own. */
+  readonly reads?: readonly string[];
   readonly reason: FleetReason | null;
   /** When its run asked for it. */
   readonly queuedAt: number;

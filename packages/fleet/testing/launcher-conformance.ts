@@ -30,7 +30,7 @@ export function describeLauncher(under: LauncherUnderTest): void {
   const spec = (over: Partial<LaunchSpec> = {}): LaunchSpec => ({
     ...{ workerId: "c1", claim: 1, runId: "conformance", role: "colocated", device: "cpu" },
     ...{ devices: ["place-1", "place-2"], memoryMb: 512, image: workerImage, key: canary, address: "127.0.0.1" },
-    ...{ checkpointFolder: null, modelFolder: null, ...under.spec },
+    ...{ reads: [], checkpointFolder: null, modelFolder: null, ...under.spec },
     ...over,
   });
 

@@ -5,6 +5,7 @@
 import { RunCheckpoints } from "@rolldeck/contracts/api/checkpoints";
 import { RunGpuWorkers } from "@rolldeck/contracts/api/fleet";
 import { Problem } from "@rolldeck/contracts/api/problems";
+import { ConfigCheck } from "@rolldeck/contracts/api/runs";
 import { CreatedToken } from "@rolldeck/contracts/api/system";
 import { FleetDemand } from "@rolldeck/contracts/fleet";
 import { addFleetHost, removeFleetHost } from "@rolldeck/db/fleet/fleet-hosts";
@@ -16,7 +17,7 @@ import { FleetLoop } from "@rolldeck/fleet/reconcile/fleet-loop";
 import { runKey } from "@rolldeck/fleet/run-key";
 import { MemoryHost, type StartWorker } from "@rolldeck/fleet/testing/memory-hosts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { jsonPost, startTestApi, type TestApi } from "../../testing/start-api.ts";
+import { jsonPost, smallConfig, startTestApi, type TestApi } from "../../testing/start-api.ts";
 import { type StoredFiles, startStoredFiles } from "../../testing/stored-files.ts";
 
 const fleetSecret = "a-secret-of-this-test-that-is-long-enough";
@@ -184,6 +185,45 @@ test("asking for one takes a token that may write", async () => {
   const made = await api.fetch("/api/v1/tokens", jsonPost({ name: "reader", scope: "read" }));
   const { secret } = CreatedToken.parse(await made.json());
   expect((await wake(runId, { authorization: `Bearer ${secret}` })).status).toBe(403);
+});
+
+test("a run of the fleet may begin with it where its files can be reached, and is told by the field where not", async () => {
+  const runId = await over();
+  const check = async (backend: object) => {
+    const config = { ...smallConfig, model: { startFrom: { run: runId, version: 2 } }, backend };
+    return ConfigCheck.parse(await (await api.fetch("/api/v1/runs/check", jsonPost({ config }))).json());
+  };
+  const fleet = { fleet: { device: "cpu" } };
+  expect(await check(fleet)).toMatchObject({ ok: true, warnings: [] });
+  expect((await check({})).issues).toEqual([
+    {
+      path: "model.startFrom.run",
+      message: `the weights of run ${runId} lie on the fleet, this run's backend is gpu-worker`,
+      fix: "use its backend",
+    },
+  ]);
+  // Where the files can be looked at, they are.
+  await wake(runId);
+  await rounds();
+  for (const files of started) files.state = "gone";
+  expect((await check(fleet)).issues).toMatchObject([{ path: "model.startFrom.version" }]);
+  await release(runId);
+  await rounds();
+  await api.database.pool.query("update fleet_hosts set draining = true");
+  expect((await check(fleet)).warnings).toMatchObject([
+    {
+      path: "backend.fleet",
+      message: expect.stringContaining("on host rack1, where the files are that it reads; that host drains"),
+    },
+  ]);
+  await removeFleetHost(api.database.pool, "rack1");
+  expect((await check(fleet)).issues).toMatchObject([
+    {
+      path: "model.startFrom.run",
+      message: expect.stringContaining("host rack1"),
+      fix: expect.stringContaining("add-host"),
+    },
+  ]);
 });
 
 test("what is served is answered by the reader, which is not given back before that is stopped", async () => {

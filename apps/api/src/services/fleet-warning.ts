@@ -2,6 +2,7 @@
 import type { ConfigCheck } from "@rolldeck/contracts/api/runs";
 import type { FleetDemand, FleetReason, FleetSnapshot, WorkerSnapshot } from "@rolldeck/contracts/fleet";
 import { readFleet } from "@rolldeck/db/fleet/read-fleet";
+import { readRunFiles } from "@rolldeck/db/fleet/readers";
 import { workersOf } from "@rolldeck/db/fleet/want-workers";
 import { planPlacement } from "@rolldeck/fleet/plan/plan-placement";
 import type { Pool } from "pg";
@@ -10,14 +11,16 @@ import type { Pool } from "pg";
 export async function withFleetWarning(check: ConfigCheck, pool: Pool): Promise<ConfigCheck> {
   const demand = check.config?.backend.fleet ?? null;
   if (demand === null) return check;
-  const reason = reasonToWait((await readFleet(pool)).snapshot, demand);
+  const startFrom = check.config?.model.startFrom ?? null;
+  const files = startFrom === null ? null : await readRunFiles(pool, startFrom.run);
+  const reason = reasonToWait((await readFleet(pool)).snapshot, demand, files?.host ?? null);
   if (reason === null) return check;
   const message = `on the fleet as it is now a worker of this run ${reason.message} (${reason.code})`;
   return { ...check, warnings: [...check.warnings, { path: "backend.fleet", message, fix: reason.remedy }] };
 }
 
 /** What a run would be told that asked now; null: it would get its workers. */
-function reasonToWait(fleet: FleetSnapshot, demand: FleetDemand): FleetReason | null {
+function reasonToWait(fleet: FleetSnapshot, demand: FleetDemand, filesOn: string | null): FleetReason | null {
   const { device, memoryMb, priority } = demand;
   const asked = workersOf(demand).map(
     ({ role, devices }, at): WorkerSnapshot => ({
@@ -32,7 +35,7 @@ function reasonToWait(fleet: FleetSnapshot, demand: FleetDemand): FleetReason | 
         wanted: true,
         state: "queued",
       },
-      ...{ host: null, reason: null, queuedAt: fleet.now, notBefore: null, failures: 0 },
+      ...{ host: null, filesOn, reason: null, queuedAt: fleet.now, notBefore: null, failures: 0 },
     }),
   );
   const ids = new Set(asked.map(({ id }) => id));

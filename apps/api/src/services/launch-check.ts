@@ -1,12 +1,11 @@
 /** Everything that a launch of a config has to pass: the schema, this server's catalogue, its task sets, other runs that it names. What the fleet lacks is a warning. */
-import type { StoredCheckpoints } from "@rolldeck/backends/gpu-worker/stored-checkpoints";
 import type { ConfigCheck } from "@rolldeck/contracts/api/runs";
 import type { OpenedTasks } from "@rolldeck/tasks/opened-tasks";
 import type { Pool } from "pg";
 import type { CheckCatalogue } from "./catalogue-issues.ts";
 import { checkConfig } from "./check-config.ts";
 import { withFleetWarning } from "./fleet-warning.ts";
-import { withOtherRuns } from "./other-run-issues.ts";
+import { type LookedAt, withOtherRuns } from "./other-run-issues.ts";
 import { type ServerFacts, withOpenedTasks } from "./task-set-issues.ts";
 
 /** @param config an object, or YAML or JSON text */
@@ -17,12 +16,12 @@ export function createLaunchCheck(options: {
   readonly catalogue: () => Promise<CheckCatalogue>;
   readonly tasks: Pick<OpenedTasks, "of">;
   readonly facts: ServerFacts;
-  /** Tells whether weights to begin with are whole; null where this server knows no GPU worker. */
-  readonly stored: Pick<StoredCheckpoints, "verify"> | null;
+  /** Tell whether weights to begin with are whole. */
+  readonly places: LookedAt;
 }): LaunchCheck {
-  const { pool, catalogue, tasks, facts, stored } = options;
+  const { pool, catalogue, tasks, facts, places } = options;
   return async (config) => {
     const opened = await withOpenedTasks(checkConfig(config, await catalogue()), tasks, facts);
-    return withFleetWarning(await withOtherRuns(opened, pool, stored), pool);
+    return withFleetWarning(await withOtherRuns(opened, pool, places), pool);
   };
 }

@@ -1,23 +1,24 @@
 /** What a config asks of other runs that they don't have: weights to begin with, an evaluation to be compared with. */
-import type { StoredCheckpoints } from "@rolldeck/backends/gpu-worker/stored-checkpoints";
 import type { ConfigCheck, ConfigIssue } from "@rolldeck/contracts/api/runs";
 import { BoundaryError, NotFoundError } from "@rolldeck/contracts/errors";
 import type { RunConfig } from "@rolldeck/contracts/run-config";
-import { gpuWorkerName, isSupervised } from "@rolldeck/db/gpu-workers";
+import { readRunFiles } from "@rolldeck/db/fleet/readers";
+import { gpuWorkerName } from "@rolldeck/db/gpu-workers";
 import { readEvaluations } from "@rolldeck/db/reads/read-evaluation";
 import { readConfig } from "@rolldeck/db/runs/read-config";
 import { newestCheckpoint } from "@rolldeck/db/training/checkpoints";
 import type { Pool } from "pg";
 import type { z } from "zod";
+import type { Stored, StoredPlaces } from "./stored-places.ts";
 
 type Issue = z.output<typeof ConfigIssue>;
-/** Null where this server knows no GPU worker. */
-type Stored = Pick<StoredCheckpoints, "verify"> | null;
+/** Where weights to begin with are looked at. */
+export type LookedAt = Pick<StoredPlaces<Pick<Stored, "verify">>, "of">;
 
 /** A check that passed so far: what the other runs lack fails it. */
-export async function withOtherRuns(check: ConfigCheck, pool: Pool, stored: Stored): Promise<ConfigCheck> {
+export async function withOtherRuns(check: ConfigCheck, pool: Pool, places: LookedAt): Promise<ConfigCheck> {
   if (check.config === null) return check;
-  const issues = [await baselineIssue(pool, check.config), await startIssue(pool, check.config, stored)].filter(
+  const issues = [await baselineIssue(pool, check.config), await startIssue(pool, check.config, places)].filter(
     (issue) => issue !== null,
   );
   return issues.length === 0 ? check : { ...check, ok: false, config: null, issues, estimate: null };
@@ -38,7 +39,7 @@ async function baselineIssue(pool: Pool, { evaluation: { baseline } }: RunConfig
 async function startIssue(
   pool: Pool,
   { model: { startFrom, name }, backend }: RunConfig,
-  stored: Stored,
+  places: LookedAt,
 ): Promise<Issue | null> {
   if (startFrom === null) return null;
   const { run, version } = startFrom;
@@ -51,19 +52,12 @@ async function startIssue(
   if (other === null) return issue("run", `there is no run ${run}`, "name a run");
   if (other.model.name !== name)
     return issue("run", `run ${run} trains ${other.model.name}, not ${name}`, "use that model's name");
-  // Workers of the fleet are each a run's own, and so is what they save.
-  if (other.backend.fleet !== null || backend.fleet !== null)
-    return issue("run", "workers of the fleet can't read what another run's have saved", "begin with a model folder");
-  const [there, here] = [
-    gpuWorkerName({ runId: run, config: other }),
-    gpuWorkerName({ runId: run, config: { backend } }),
-  ];
-  if (there !== here)
-    return issue("run", `the weights of run ${run} lie on ${there}, this run's backend is ${here}`, "use its backend");
+  const apart = await apartIssue(pool, { run, other: other.backend, backend });
+  if (apart !== null) return issue("run", apart.message, apart.fix);
   const found = await newestCheckpoint(pool, run, version ?? undefined);
   if (found === null || (version !== null && found.version !== version))
     return issue("version", `run ${run} has no such checkpoint`, "see its Checkpoints tab");
-  const damage = isSupervised(backend) ? await damageOf(stored, found.path) : null;
+  const damage = await damageOf(places, { run, other }, found.path);
   if (damage === null) return null;
   return issue(
     "version",
@@ -75,10 +69,40 @@ async function startIssue(
 /** A large checkpoint takes seconds to read; a launch does not wait for longer. */
 const verifyWithinMs = 60_000;
 
+type Backend = RunConfig["backend"];
+
+/** Why the run's workers would not reach the other run's files; null: they do. Of the fleet, they start where those are. */
+async function apartIssue(
+  pool: Pool,
+  { run, other, backend }: { readonly run: string; readonly other: Backend; readonly backend: Backend },
+): Promise<(Pick<Issue, "message"> & { readonly fix: string }) | null> {
+  if (other.fleet !== null && backend.fleet !== null) {
+    const files = await readRunFiles(pool, run);
+    if (files === null || files.host === null || files.hostIsRegistered) return null;
+    return {
+      message: `the weights of run ${run} are on host ${files.host} of the fleet, which is not registered any more`,
+      fix: `register the machine again as ${files.host} (rolldeck fleet add-host), or begin with a model folder`,
+    };
+  }
+  const nameOf = (config: Backend) =>
+    config.fleet === null ? gpuWorkerName({ runId: run, config: { backend: config } }) : "the fleet";
+  const [there, here] = [nameOf(other), nameOf(backend)];
+  if (there === here) return null;
+  return {
+    message: `the weights of run ${run} lie on ${there}, this run's backend is ${here}`,
+    fix: "use its backend",
+  };
+}
+
 /** Null: it is whole, or nobody can tell now. Whoever loads it looks again. */
-async function damageOf(stored: Stored, path: string): Promise<string | null> {
+async function damageOf(
+  places: LookedAt,
+  { run, other }: { readonly run: string; readonly other: RunConfig },
+  path: string,
+): Promise<string | null> {
   try {
-    await stored?.verify(path, AbortSignal.timeout(verifyWithinMs));
+    const { stored } = await places.of(run, other);
+    await stored.verify(path, AbortSignal.timeout(verifyWithinMs));
     return null;
   } catch (error) {
     if (error instanceof BoundaryError && error.code === "unknown_model") return "its files are gone";

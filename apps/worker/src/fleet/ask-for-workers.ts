@@ -4,6 +4,8 @@
  */
 import { InputError } from "@rolldeck/contracts/errors";
 import type { FleetDemand, RunWorker } from "@rolldeck/contracts/fleet";
+import type { RunConfig } from "@rolldeck/contracts/run-config";
+import { readRunFiles } from "@rolldeck/db/fleet/readers";
 import { readRunWorkers } from "@rolldeck/db/fleet/run-workers";
 import { wantWorkers } from "@rolldeck/db/fleet/want-workers";
 import type { Pool } from "pg";
@@ -15,11 +17,24 @@ export async function canSample(pool: Pool, runId: string, { layout }: FleetDema
   return (await readRunWorkers(pool, runId)).some(({ role, state }) => role === "sampler" && state === "ready");
 }
 
-/** Asks for them; those that are there stay. @throws InputError where one of them has ended for good */
-export async function askForWorkers(pool: Pool, runId: string, demand: FleetDemand): Promise<void> {
+/**
+ * Asks for them; those that are there stay. A run that begins with another's weights has them where that one's files are.
+ * @throws InputError where one of them has ended for good
+ */
+export async function askForWorkers(
+  pool: Pool,
+  runId: string,
+  demand: FleetDemand,
+  startFrom: RunConfig["model"]["startFrom"],
+): Promise<void> {
   const broken = (await readRunWorkers(pool, runId)).find(endedForGood);
   if (broken !== undefined) throw refusal(broken);
-  await wantWorkers(pool, runId, demand);
+  const files = startFrom === null ? null : await readRunFiles(pool, startFrom.run);
+  if (files === null) await wantWorkers(pool, runId, demand);
+  else {
+    const reads = [...new Set([files.ownerId, ...files.reads])];
+    await wantWorkers(pool, runId, demand, { filesOn: files.host, reads });
+  }
 }
 
 /**

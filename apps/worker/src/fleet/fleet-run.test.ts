@@ -58,6 +58,21 @@ test("a worker that is killed is found again where it starts anew; no step is ta
   expect(await rig.value("select serving_version from runs where id = $1", [runId])).toBe(3);
 });
 
+test("a run that begins with another's weights has its worker where those are, and reads them there", async () => {
+  rig = await startFleetRig([{}, { cpuPlaces: 3 }]);
+  const parent = await rig.launch(onFleet({}, { checkpoints: { every: 1 } }));
+  expect(await rig.untilStatus(parent, "completed", "failed")).toBe("completed");
+  const home = await rig.value("select host from fleet_workers where run_id = $1", [parent]);
+  const fork = await rig.launch(onFleet({}, { model: { startFrom: { run: parent, version: 1 } } }));
+  const launchedFork = () => rig?.hosts.flatMap((host) => host.running()).find(({ spec }) => spec.runId === fork);
+  await rig.until("it is launched", async () => launchedFork() ?? null);
+  expect(launchedFork()?.spec.reads).toEqual([parent]);
+  const { rows } = await rig.database.pool.query("select host, files_on, reads from fleet_workers where run_id = $1", [
+    fork,
+  ]);
+  expect(rows).toEqual([{ host: home, files_on: home, reads: [parent] }]);
+});
+
 test("what the fleet can't give ends the run with the reason and the remedy, and leaves nothing", async () => {
   rig = await startFleetRig([{}]);
   const gpu = await rig.launch(onFleet({ device: "gpu" }));

@@ -47,7 +47,8 @@ export async function prepare(context: WorkerContext, { runId }: RunJob): Promis
 /** A server that goes away under the work is waited for and counts as no failure; any other error does. */
 async function prepareModel(context: WorkerContext, claimed: ClaimedPrepare, signal: AbortSignal): Promise<void> {
   const { runId, claim, config } = claimed;
-  if (config.backend.fleet !== null) await askForWorkers(context.pool, runId, config.backend.fleet);
+  if (config.backend.fleet !== null)
+    await askForWorkers(context.pool, runId, config.backend.fleet, config.model.startFrom);
   const boot = BootProgress.of(context.pool, runId);
   const seat = trainerSeat(context.pool, { kind: "prepare", runId, claim }, signal);
   for (;;) {

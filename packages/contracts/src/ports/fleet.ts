@@ -48,6 +48,8 @@ export interface LaunchSpec {
   readonly address: string;
   /** Folder of the host for checkpoints; null = a volume of the run. */
   readonly checkpointFolder: string | null;
+  /** Runs whose files on the host it may read besides its own, and not change. */
+  readonly reads: readonly string[];
   /** Folder of the host with model folders, read-only; null = those of the image. */
   readonly modelFolder: string | null;
 }

@@ -27,11 +27,18 @@ export interface RunFiles {
   /** Host on which they are; null while no worker that saves has been placed. */
   readonly host: string | null;
   readonly hostIsRegistered: boolean;
+  /** Runs whose files its own workers read as well. */
+  readonly reads: readonly string[];
   /** The worker that updates, and the reader, as far as there are any. */
   readonly workers: readonly RunWorker[];
 }
 
-const Home = z.object({ ownerId: z.string(), host: z.string().nullable(), hostIsRegistered: z.boolean() });
+const Home = z.object({
+  ownerId: z.string(),
+  host: z.string().nullable(),
+  hostIsRegistered: z.boolean(),
+  reads: z.array(z.string()),
+});
 /** SQL: the run whose workers saved what run `r` has. */
 const ownerOf = `case when r.parent_relation = 'superseded' then r.parent_run_id else r.id end`;
 const saver = `select w.* from fleet_workers w where w.role in ('colocated', 'trainer')`;
@@ -41,7 +48,8 @@ export async function readRunFiles(pool: pg.Pool, runId: string): Promise<RunFil
   const home = await readRow(
     pool,
     Home,
-    `select ${ownerOf} as "ownerId", s.host, exists (select from fleet_hosts h where h.name = s.host) as "hostIsRegistered"
+    `select ${ownerOf} as "ownerId", s.host, exists (select from fleet_hosts h where h.name = s.host) as "hostIsRegistered",
+       coalesce(s.reads, '{}') as reads
      from runs r left join (${saver}) s on s.run_id = ${ownerOf} where r.id = $1`,
     [runId],
   );
@@ -50,10 +58,10 @@ export async function readRunFiles(pool: pg.Pool, runId: string): Promise<RunFil
 
 /** The same kind and size of device that its files were made on, one of it: a process reads with one. */
 const insertSql = (from: string): string => `
-  insert into fleet_workers as w (id, run_id, role, replica, device, devices, memory_mb, files_on, used_at)
-  select f.id, s.run_id, 'reader', 0, s.device, 1, s.memory_mb, s.host, now()
+  insert into fleet_workers as w (id, run_id, role, replica, device, devices, memory_mb, files_on, reads, used_at)
+  select f.id, s.run_id, 'reader', 0, s.device, 1, s.memory_mb, s.host, s.reads, now()
   from (${saver}) s join ${from} on f.run_id = s.run_id where s.host is not null and not s.wanted
-  on conflict (run_id, role, replica) do update set ${wantedAgain("$1", "$2")}, files_on = excluded.files_on, used_at = now()
+  on conflict (run_id, role, replica) do update set ${wantedAgain("$1", "$2")}, files_on = excluded.files_on, reads = excluded.reads, used_at = now()
   returning w.*`;
 
 const wantSql = `

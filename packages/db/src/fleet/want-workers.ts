@@ -36,12 +36,29 @@ export const askedAgain: FleetReason = {
   remedy: null,
 };
 
-/** Asks for them. Those that are there stay; those that were over, or are ending, queue again. Idempotent. */
-export async function wantWorkers(pool: pg.Pool, runId: string, demand: FleetDemand): Promise<void> {
+/** Another run's files, with which a run begins: its workers start where they are. */
+export interface BeginsWith {
+  /** Null: nobody knows, and they start anywhere. */
+  readonly filesOn: string | null;
+  /** Runs whose files they read. */
+  readonly reads: readonly string[];
+}
+const alone: BeginsWith = { filesOn: null, reads: [] };
+
+/**
+ * Asks for them. Those that are there stay; those that were over, or are ending, queue again. Idempotent.
+ * @param beginsWith counts when they are asked for first: a run stays where it began
+ */
+export async function wantWorkers(
+  pool: pg.Pool,
+  runId: string,
+  demand: FleetDemand,
+  { filesOn, reads }: BeginsWith = alone,
+): Promise<void> {
   const wanted = workersOf(demand);
   await pool.query(
-    `insert into fleet_workers as w (id, run_id, role, replica, device, devices, memory_mb, priority)
-     select id, $1, role, replica, $5, devices, $6, $7 from unnest($2::text[], $3::text[], $4::int[], $8::int[]) as n (id, role, replica, devices)
+    `insert into fleet_workers as w (id, run_id, role, replica, device, devices, memory_mb, priority, files_on, reads)
+     select id, $1, role, replica, $5, devices, $6, $7, $11, $12 from unnest($2::text[], $3::text[], $4::int[], $8::int[]) as n (id, role, replica, devices)
      on conflict (run_id, role, replica) do update set ${wantedAgain("$9", "$10")}`,
     [
       runId,
@@ -54,6 +71,8 @@ export async function wantWorkers(pool: pg.Pool, runId: string, demand: FleetDem
       wanted.map((one) => one.devices),
       endedFleetWorkerStates,
       askedAgain,
+      filesOn,
+      reads,
     ],
   );
 }

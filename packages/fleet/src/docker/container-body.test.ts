@@ -13,6 +13,7 @@ const spec: LaunchSpec = {
   image: "rolldeck-gpu-worker",
   key: "tml-canary-0001",
   address: "10.0.0.5",
+  reads: [],
   checkpointFolder: null,
   modelFolder: null,
 };
@@ -49,6 +50,19 @@ describe("containerBody", () => {
     expect(trainer?.Cmd).not.toContain("--sampler");
     expect(containerBody({ ...spec, role: "reader" }, scene).Cmd).toContain("--sampler");
     expect(sampler?.HostConfig?.Mounts).toEqual(trainer?.HostConfig?.Mounts);
+  });
+
+  test("reads what another run saved without a way to change it: its volume beside the run's own, or its part of the folder", () => {
+    const body = containerBody({ ...spec, reads: ["r0"] }, scene);
+    expect(body.Cmd?.join(" ")).toContain("--also-read /parents/r0");
+    const mounts = body.HostConfig?.Mounts ?? [];
+    expect(mounts.map(({ Source, Target, ReadOnly }) => [Source, Target, ReadOnly ?? false])).toEqual([
+      ["rolldeck-fleet-f-r1", "/data", false],
+      ["rolldeck-fleet-f-r0", "/parents/r0", true],
+    ]);
+    const shared = containerBody({ ...spec, reads: ["r0"], checkpointFolder: "/mnt/checkpoints" }, scene);
+    expect(shared.Cmd?.join(" ")).toContain("--also-read /data/r0");
+    expect(shared.HostConfig?.Mounts).toHaveLength(1);
   });
 
   test("takes a shared folder for checkpoints, one folder in it for each run", () => {

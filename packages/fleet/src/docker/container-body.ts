@@ -46,6 +46,7 @@ export function containerBody(spec: LaunchSpec, scene: BodyScene): Docker.Contai
       ...["--data-dir", spec.checkpointFolder === null ? "/data" : `/data/${spec.runId}`],
       ...["--model-roots", models, "--device", spec.device === "gpu" ? "cuda" : "cpu"],
       ...roleFlags(spec.role),
+      ...spec.reads.flatMap((runId) => ["--also-read", otherFolder(spec, runId)]),
     ],
     Env: [
       `ROLLDECK_GPU_WORKER_KEY=${spec.key}`,
@@ -108,18 +109,28 @@ export function deviceRequest(devices: readonly string[], runtime: BodyScene["gp
   return { Driver: "nvidia", Count: 0, DeviceIDs: [...devices], Capabilities: [["gpu"]], Options: {} };
 }
 
+/** Where the files of another run are in this one's container: a shared folder holds them already. */
+const otherFolder = ({ checkpointFolder }: LaunchSpec, runId: string): string =>
+  checkpointFolder === null ? `/parents/${runId}` : `/data/${runId}`;
+
 function mounts(spec: LaunchSpec, scene: BodyScene): Docker.MountSettings[] {
-  const checkpoints: Docker.MountSettings =
-    spec.checkpointFolder === null
-      ? {
-          ...{ Type: "volume", Source: volumeName(scene.fleet, spec.runId), Target: "/data" },
-          VolumeOptions: {
-            NoCopy: false,
-            Labels: { [labels.fleet]: scene.fleet, [labels.run]: spec.runId },
-            DriverConfig: { Name: "local", Options: {} },
-          },
-        }
-      : { Type: "bind", Source: spec.checkpointFolder, Target: "/data" };
-  if (spec.modelFolder === null) return [checkpoints];
-  return [checkpoints, { Type: "bind", Source: spec.modelFolder, Target: "/host-models", ReadOnly: true }];
+  const { runId, reads, checkpointFolder, modelFolder } = spec;
+  const checkpoints: Docker.MountSettings[] =
+    checkpointFolder === null
+      ? [
+          volume(scene.fleet, runId, "/data"),
+          ...reads.map((other) => ({ ...volume(scene.fleet, other, otherFolder(spec, other)), ReadOnly: true })),
+        ]
+      : [{ Type: "bind", Source: checkpointFolder, Target: "/data" }];
+  if (modelFolder === null) return checkpoints;
+  return [...checkpoints, { Type: "bind", Source: modelFolder, Target: "/host-models", ReadOnly: true }];
 }
+
+const volume = (fleet: string, runId: string, target: string): Docker.MountSettings => ({
+  ...{ Type: "volume", Source: volumeName(fleet, runId), Target: target },
+  VolumeOptions: {
+    NoCopy: false,
+    Labels: { [labels.fleet]: fleet, [labels.run]: runId },
+    DriverConfig: { Name: "local", Options: {} },
+  },
+});

@@ -16,7 +16,7 @@ const signal = AbortSignal.timeout(170_000);
 const spec = (over: Partial<LaunchSpec> = {}): LaunchSpec => ({
   ...{ workerId: "w1", claim: 1, runId: "r1", role: "colocated", device: "cpu", devices: ["place-1"] },
   ...{ memoryMb: 512, image: workerImage, key: canary, address: "127.0.0.1" },
-  ...{ checkpointFolder: null, modelFolder: null },
+  ...{ reads: [], checkpointFolder: null, modelFolder: null },
   ...over,
 });
 let hosts: TestHost[] = [];

@@ -11,7 +11,7 @@ const signal = AbortSignal.timeout(170_000);
 const spec: LaunchSpec = {
   ...{ workerId: "w1", claim: 1, runId: "r1", role: "colocated", device: "cpu", devices: ["place-1"] },
   ...{ memoryMb: 512, image: workerImage, key: "tml-0001-0001-0001", address: "127.0.0.1" },
-  ...{ checkpointFolder: null, modelFolder: null },
+  ...{ reads: [], checkpointFolder: null, modelFolder: null },
 };
 
 test("the host's name is never an option of ssh, nor is anything asked", () => {

@@ -36,7 +36,7 @@ const launcher = (fleet = "test", over: object = {}): KubernetesLauncher =>
 const spec: LaunchSpec = {
   ...{ workerId: "w1", claim: 1, runId: "r1", role: "colocated", device: "gpu", devices: ["cluster-gpu-0"] },
   ...{ memoryMb: null, image: workerImage, key: canary, address: "127.0.0.1" },
-  ...{ checkpointFolder: null, modelFolder: null },
+  ...{ reads: [], checkpointFolder: null, modelFolder: null },
 };
 const gpuNode = (name: string, gpus: number, pool: string) => ({
   metadata: { name, labels: { pool, "nvidia.com/gpu.product": "NVIDIA-H200", "nvidia.com/gpu.memory": "143771" } },

@@ -99,6 +99,7 @@ function container(spec: LaunchSpec): V1Container {
       ...["--host", "0.0.0.0", "--port", String(workerPort), "--data-dir", `/data/${spec.runId}`],
       ...["--model-roots", models, "--device", spec.device === "gpu" ? "cuda" : "cpu"],
       ...roleFlags(spec.role),
+      ...spec.reads.flatMap((runId) => ["--also-read", `/data/${runId}`]),
     ],
     env: [
       {

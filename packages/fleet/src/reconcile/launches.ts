@@ -53,7 +53,7 @@ export class Launches {
           ...{ workerId: worker.id, claim, runId: worker.runId, role: worker.role, device: worker.device, devices },
           memoryMb: worker.device === "cpu" ? host.cpuMemoryMb : null,
           ...{ image: host.image, key: this.#scene.keyOf(worker.runId), address: host.address },
-          ...{ checkpointFolder: host.checkpointFolder, modelFolder: host.modelFolder },
+          ...{ reads: worker.reads ?? [], checkpointFolder: host.checkpointFolder, modelFolder: host.modelFolder },
         },
         signal,
       );
