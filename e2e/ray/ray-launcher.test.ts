@@ -49,7 +49,7 @@ const real = (): RayLauncher => launcher("test", { entrypoint: keeper() });
 const shared = { checkpointFolder: path.join(folder, "checkpoints"), modelFolder: path.join(root, "infra/models") };
 const spec = (over: Partial<LaunchSpec> = {}): LaunchSpec => ({
   ...{ workerId: "w1", claim: 1, runId: "r1", role: "colocated", device: "cpu", devices: ["cpu-ray-1"] },
-  ...{ memoryMb: 4_096, image: "unused", key: canary, address: "127.0.0.1", ...shared },
+  ...{ memoryMb: 4_096, image: "unused", key: canary, address: "127.0.0.1", reads: [], ...shared },
   ...over,
 });
 
@@ -124,7 +124,9 @@ describe("GPU workers as jobs of Ray", () => {
   });
 
   test("one that no node takes is given back, and is nobody's as long as Ray keeps it", async () => {
-    const failure = await failureOf(launcher("test", {}, 5_000).launch(spec({ claim: 9, devices: ["a", "b", "c"] }), signal));
+    const failure = await failureOf(
+      launcher("test", {}, 5_000).launch(spec({ claim: 9, devices: ["a", "b", "c"] }), signal),
+    );
     expect(failure).toMatchObject({
       retryable: true,
       reason: { message: expect.stringContaining("no node of ray takes") },

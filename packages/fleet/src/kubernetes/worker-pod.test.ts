@@ -7,7 +7,7 @@ const endpoint = KubernetesEndpoint.parse({ kind: "kubernetes", kubeconfig: "/k"
 const spec: LaunchSpec = {
   ...{ workerId: "w1", claim: 3, runId: "r1", role: "trainer", device: "gpu", devices: ["gpus-gpu-0"] },
   ...{ memoryMb: null, image: "worker", key: "tml-canary-0001", address: "127.0.0.1" },
-  ...{ checkpointFolder: null, modelFolder: null },
+  ...{ reads: [], checkpointFolder: null, modelFolder: null },
 };
 
 test("a sampler is told to leave the files to the trainer, with which it shares the run's folder", () => {

@@ -28,7 +28,8 @@ const launcher = (fleet = "test", over: Partial<LocalWorkers> = {}): ProcessLaun
   new ProcessLauncher({ name: "here", fleet, local: local(over) });
 const spec = (over: Partial<LaunchSpec> = {}): LaunchSpec => ({
   ...{ workerId: "p1", claim: 1, runId: "r1", role: "colocated", device: "cpu", devices: ["cpu-here-1"] },
-  ...{ memoryMb: null, image: "unused", key: canary, address: "127.0.0.1", checkpointFolder: null, modelFolder: null },
+  ...{ memoryMb: null, image: "unused", key: canary, address: "127.0.0.1" },
+  ...{ reads: [], checkpointFolder: null, modelFolder: null },
   ...over,
 });
 const placements = (fleet = "test"): string => path.join(folder, "fleet", fleet, "placements");

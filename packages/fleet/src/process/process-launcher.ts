@@ -104,7 +104,8 @@ export class ProcessLauncher implements WorkerLauncher {
     const { local } = this.#host;
     const { command, args } = keeperCommand(spec, {
       ...{ python, worker: local.worker, modelRoots: local.modelRoots },
-      ...{ folder: this.#folderOf(containerId), saved: this.#savedOf(spec) },
+      ...{ folder: this.#folderOf(containerId), saved: this.#savedOf(spec, spec.runId) },
+      reads: spec.reads.map((runId) => this.#savedOf(spec, runId)),
     });
     const [name = "", value = ""] = this.#markOf(containerId).split("=");
     const env = workerEnvironment(process.env, spec, local.source);
@@ -209,7 +210,7 @@ export class ProcessLauncher implements WorkerLauncher {
   #folderOf(containerId: string): string {
     return path.join(this.#placements, safe(containerId));
   }
-  #savedOf({ checkpointFolder, runId }: LaunchSpec): string {
+  #savedOf({ checkpointFolder }: LaunchSpec, runId: string): string {
     return checkpointFolder === null
       ? path.join(this.#own, "runs", safe(runId))
       : path.join(checkpointFolder, safe(runId));

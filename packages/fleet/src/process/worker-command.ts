@@ -11,6 +11,8 @@ interface CommandScene {
   readonly folder: string;
   /** For what it saves. */
   readonly saved: string;
+  /** Of other runs that it reads. */
+  readonly reads: readonly string[];
 }
 
 export function keeperCommand(
@@ -21,6 +23,7 @@ export function keeperCommand(
     // The kernel chooses the port; its keeper writes down which.
     ...["--host", "127.0.0.1", "--port", "0", "--data-dir", scene.saved],
     ...["--model-roots", spec.modelFolder ?? scene.modelRoots, "--device", spec.device === "gpu" ? "cuda" : "cpu"],
+    ...scene.reads.flatMap((folder) => ["--also-read", folder]),
     ...roleFlags(spec.role),
   ];
   const bound = spec.memoryMb === null ? [] : ["--memory-mb", String(spec.memoryMb)];

@@ -9,7 +9,7 @@ const scene = { fleet: "f", host: "ray", endpoint, port: 20_001 };
 const spec: LaunchSpec = {
   ...{ workerId: "w1", claim: 3, runId: "r1", role: "colocated", device: "gpu", devices: ["ray-gpu-0", "ray-gpu-4"] },
   ...{ memoryMb: null, image: "unused", key: "tml-canary-0001", address: "127.0.0.1" },
-  ...{ checkpointFolder: "/mnt/check points/o'ne", modelFolder: "/mnt/models" },
+  ...{ reads: [], checkpointFolder: "/mnt/check points/o'ne", modelFolder: "/mnt/models" },
 };
 const job = (over: object): RayJobStatus =>
   RayJobAnswer.parse({
@@ -33,6 +33,8 @@ describe("what is submitted", () => {
     const made = workerJob({ ...spec, device: "cpu", devices: ["p"], memoryMb: 512, role: "sampler" }, scene);
     expect(made.entrypoint).toContain("--memory-mb 512 -- --port");
     expect(made.entrypoint).toMatch(/--device cpu --sampler$/);
+    const fork = workerJob({ ...spec, reads: ["r0"] }, scene);
+    expect(fork.entrypoint).toMatch(/--also-read '\/mnt\/check points\/o'\\''ne\/r0'$/);
     expect(made.entrypointResources).toEqual({ cpus: 1 });
   });
 

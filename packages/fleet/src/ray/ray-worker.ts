@@ -58,6 +58,7 @@ export function workerJob(spec: LaunchSpec, { fleet, host, endpoint, port }: Job
   const flags = [
     ...["--port", String(port), "--data-dir", `${checkpointFolder}/${spec.runId}`, "--model-roots", modelFolder],
     ...["--device", device === "gpu" ? "cuda" : "cpu", ...roleFlags(spec.role)],
+    ...spec.reads.flatMap((runId) => ["--also-read", `${checkpointFolder}/${runId}`]),
   ];
   return {
     submissionId: submissionId(fleet, spec),
