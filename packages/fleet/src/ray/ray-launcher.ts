@@ -114,7 +114,7 @@ export class RayLauncher implements WorkerLauncher {
       if (endedRayJobStates.includes(job.state)) throw await this.#endedAtOnce(jobs, job, id, signal);
       if (job.state === "pending" && passed > (this.#host.pendingMs ?? 120_000))
         throw this.#failed(`no node of ${this.#host.name} takes it: ${job.message.slice(0, 300)}`, true);
-      const said = job.state === "running" ? saidUrl(await this.#inOurWords(jobs.logs(id, signal))) : null;
+      const said = job.state === "running" ? saidUrl(await this.#inOurWords(jobs.logs(id, signal)), job) : null;
       if (said !== null) return this.#agreed(job, said);
       await pause(this.#pollMs, signal);
     }
@@ -137,11 +137,13 @@ export class RayLauncher implements WorkerLauncher {
 
   async #endedAtOnce(jobs: RayJobs, job: RayJobStatus, id: string, signal: AbortSignal): Promise<LaunchFailure> {
     const log = await jobs.logs(id, signal).catch(() => "");
-    const last = log.trimEnd().split("\n").at(-1) || job.message;
+    // Before these may stand what an earlier job of this name said.
+    const lines = log.trimEnd().split("\n").slice(-5);
+    const last = lines.at(-1) || job.message;
     const code = job.exitCode === null ? "" : ` with ${job.exitCode}`;
     const words = `it ended at once on ${this.#host.name}${code}: ${last.slice(0, 400)}`;
     // The shell's words, and Python's.
-    const isMissing = job.exitCode === 127 || /No module named '?rolldeck_gpu_worker\b/.test(log);
+    const isMissing = job.exitCode === 127 || /No module named '?rolldeck_gpu_worker\b/.test(lines.join("\n"));
     if (!isMissing) return this.#failed(words);
     const remedy = "install infra/gpu-worker for the nodes' Python, or say with --entrypoint what starts it there";
     return new LaunchFailure({ code: "no-image", message: words.slice(0, 600), remedy });

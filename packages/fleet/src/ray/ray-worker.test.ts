@@ -98,17 +98,24 @@ describe("what is seen", () => {
   });
 });
 
+const line = (said: string): string => `2026-01-01T00:00:00.000000Z ${said}`;
 test.each([
-  ['2026-01-01T00:00:00.000000Z {"url": "http://10.0.0.9:20001", "boot_id": "b"}', "http://10.0.0.9:20001"],
-  ['noise\n2026-01-01T00:00:00.000000Z {"url":"http://a","boot_id":"b"}\nmore', "http://a"],
+  [line('{"url": "http://10.0.0.9:20001", "boot_id": "b"}'), "http://10.0.0.9:20001"],
+  [`noise\n${line('{"url":"http://10.0.0.1:20001","boot_id":"b"}')}\nmore`, "http://10.0.0.1:20001"],
+  // A job of this name that was before it, as Ray keeps its log.
+  [line('{"url": "http://10.0.0.9:20002", "boot_id": "a"}'), null],
+  [
+    `${line('{"url": "http://10.0.0.8:20002", "boot_id": "a"}')}\n${line('{"url": "http://10.0.0.9:20001", "boot_id": "b"}')}`,
+    "http://10.0.0.9:20001",
+  ],
   // Torn, without its time, or not alone on its line.
-  ['2026-01-01T00:00:00.000000Z {"url": "http://10.0.0.9:20001", "boot', null],
+  [line('{"url": "http://10.0.0.9:20001", "boot'), null],
   ['{"url": "http://10.0.0.9:20001", "boot_id": "b"}', null],
-  ['2026-01-01T00:00:00.000000Z said {"url": "http://10.0.0.9:1", "boot_id": "b"}', null],
-  ['2026-01-01T00:00:00.000000Z {"url": "http://10.0.0.9:1"}', null],
-  [`2026-01-01T00:00:00.000000Z {"url": "http:${"x".repeat(1_000)}", "boot_id": "b"}`, null],
+  [line('said {"url": "http://10.0.0.9:20001", "boot_id": "b"}'), null],
+  [line('{"url": "http://10.0.0.9:20001"}'), null],
+  [line(`{"url": "http://10.0.0.9:20001/${"x".repeat(1_000)}", "boot_id": "b"}`), null],
 ])("%j says that it listens at %j", (log, url) => {
-  expect(saidUrl(log)).toBe(url);
+  expect(saidUrl(log, job({}))).toBe(url);
 });
 
 test("nodes that live are one host, their GPUs by number and by the kind that Ray names", () => {

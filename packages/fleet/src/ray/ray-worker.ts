@@ -123,17 +123,26 @@ function mayLead(url: string, endpoint: RayEndpoint): boolean {
 
 const Listening = z.object({ url: z.string().max(200), boot_id: z.string().min(1).max(200) });
 
-/** Where it says that it listens, once it does: the line of JSON that a worker prints, with its time before it. */
-export function saidUrl(log: string): string | null {
+/**
+ * Where it says that it listens, once it does: the line of JSON that a worker prints, with its time before it. Ray keeps the log of a job
+ * that was removed, and goes on with it when its name is used again: what was said of another port was said by that one.
+ */
+export function saidUrl(log: string, { metadata }: Pick<RayJobStatus, "metadata">): string | null {
   for (const [, text = ""] of log.matchAll(/^\S{1,40}Z (\{"url": ?"http:.{1,400}\})$/gm)) {
-    try {
-      const said = Listening.safeParse(JSON.parse(text));
-      if (said.success) return said.data.url;
-    } catch {
-      // Some other line that looks like it.
-    }
+    const said = listeningOf(text);
+    if (said !== null && URL.canParse(said) && new URL(said).port === metadata[marks.port]) return said;
   }
   return null;
+}
+
+function listeningOf(text: string): string | null {
+  try {
+    const said = Listening.safeParse(JSON.parse(text));
+    return said.success ? said.data.url : null;
+  } catch {
+    // Some other line that looks like it.
+    return null;
+  }
 }
 
 /** Its nodes together. A GPU's id says which one of the host it is: Ray gives jobs GPUs by number. */
