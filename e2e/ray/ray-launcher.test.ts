@@ -77,7 +77,7 @@ describe("GPU workers as jobs of Ray", () => {
   test("the real worker is started, asked, seen by another process, and ended after it put its model away", async () => {
     expect(await real().facts(signal)).toMatchObject({ cpus: 2, gpus: [], gpuRuntime: null });
     const { containerId, url } = await real().launch(spec(), signal);
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
     await untilUp(url);
     expect((await askWorker(url, "/ext/v1/info", "tml-another-key")).status).toBe(401);
     expect((await askWorker(url, "/ext/v1/info", canary)).body).toMatchObject({ boot_id: expect.any(String) });

@@ -98,7 +98,7 @@ export function describeLauncher(under: LauncherUnderTest): void {
     const before = await under.left();
     const without = under.withoutWorker?.() ?? under.launcher();
     const noImage = await failureOf(without.launch(spec({ image: "rolldeck-no-such:1" }), signal));
-    expect(noImage.reason.code).toBe("no-image");
+    expect(noImage.reason).toMatchObject({ code: "no-image" });
     const noGpu = await failureOf(under.launcher().launch(spec({ device: "gpu", devices: ["GPU-1"] }), signal));
     expect(noGpu.reason).toMatchObject({ code: under.noGpu.code, message: expect.stringMatching(under.noGpu.message) });
     for (const { reason } of [noImage, noGpu]) expect(JSON.stringify(reason)).not.toContain("canary");
