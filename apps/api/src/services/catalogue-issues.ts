@@ -209,7 +209,7 @@ function warningsFor(config: RunConfig, catalogue: CheckCatalogue): Issue[] {
       message:
         every === 0
           ? "only the first and the last version are evaluated"
-          : `only every ${every}th version is evaluated: other checkpoints are never among the best`,
+          : `only one version in ${every} is evaluated: other checkpoints are never among the best`,
       fix: `set evaluation.every to ${config.checkpoints.every}, or a divisor of it`,
     });
   return warnings;
