@@ -48,7 +48,7 @@ describe.skipIf(chromiumMissing)(`screens of training, ${chromiumName}`, () => {
       expect([name, await chip.getAttribute("title")]).toEqual([name, expect.stringContaining(meaning)]);
     }
     const workers = page.getByRole("table", { name: "GPU workers of runs" });
-    await workers.getByText("all 4 devices that would do are taken").waitFor();
+    await workers.getByText("all 4 devices that would do are taken").first().waitFor();
     await workers.getByText("install the NVIDIA Container Toolkit").waitFor();
     await workers
       .getByRole("button", { name: /^Copy GPU-/ })
@@ -68,10 +68,12 @@ describe.skipIf(chromiumMissing)(`screens of training, ${chromiumName}`, () => {
     await page.keyboard.press("Enter");
     const log = region("Log of the trainer");
     await log.getByText("It has printed nothing yet.").waitFor();
+    await page.waitForURL(/[?&]log=/);
     await page.reload();
     await log.getByText("It has printed nothing yet.").waitFor();
     await page.keyboard.press("w");
     await workers.waitFor({ state: "detached" });
+    await page.waitForURL(/[?&]workers=false/);
     await page.reload();
     await panel.getByText("2 of 3 ready").waitFor();
     expect(await workers.count()).toBe(0);
@@ -105,6 +107,9 @@ describe.skipIf(chromiumMissing)(`screens of training, ${chromiumName}`, () => {
   });
 
   test("lists that can't be read again say so and stay", async () => {
+    await page.goto(`${stack.url}/settings`);
+    await region("GPU hosts").getByText("rack1", { exact: true }).first().waitFor();
+    await region("Served checkpoints").getByText("web search").first().waitFor();
     await page.route("**/api/trpc/**", (route) => route.abort());
     for (const [name, shown] of [
       ["GPU hosts", "rack1"],
