@@ -138,10 +138,11 @@ test("two of three runs train at once; one loses its worker, then the supervisor
   );
   const trains = await stack.until(
     "one has trained",
-    async () => stack.value("select id from runs where step >= 1 limit 1"),
+    async () => stack.value("select id from runs where step >= 1 and id = any($1) limit 1", [runs]),
     120_000,
   );
   const victim = running().find(({ spec }) => spec.runId === trains);
+  expect(victim).toBeDefined();
   await victim?.worker.kill();
   await fleet?.abandon();
   supervise();
