@@ -1,6 +1,14 @@
-/** A complete checkpoint's row, made directly: no worker, no claim, no event. */
+/** Checkpoints and their rows for tests, made directly: no worker, no claim, no event. */
 import type pg from "pg";
 import type { Checkpoint } from "../src/training/checkpoints.ts";
+
+/** What is said of one, whoever has it. */
+export const checkpointAt = (version: number, path = `tinker://m/weights/v${version}`): Checkpoint => ({
+  version,
+  name: `v${version}`,
+  path,
+  bytes: 7,
+});
 
 export async function seedCheckpoint(pool: pg.Pool, runId: string, checkpoint: Checkpoint): Promise<void> {
   const { version, name, path, bytes } = checkpoint;

@@ -248,6 +248,23 @@ describe("an exported checkpoint", () => {
     await files.close();
   });
 
+  it("is not begun beyond two, however many ask at once", async () => {
+    const files = new StoredCheckpoints({ url: stored.url, apiKey: stored.apiKey });
+    // Where a worker is takes a look at its rows.
+    const of = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return { stored: files, use: () => undefined };
+    };
+    const exports = new CheckpointExports(api.database.pool, { of });
+    const config = await readConfig(api.database.pool, runId);
+    const at = { id: `${runId}-v2`, runId, version: 2, config, format: "hf" } as const;
+    const asked = await Promise.allSettled(Array.from({ length: 6 }, () => exports.open(at)));
+    const opened = asked.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    for (const { body } of opened) body.destroy();
+    expect(opened).toHaveLength(2);
+    await files.close();
+  });
+
   it("is refused where this server knows no GPU worker, and where the weights are someone else's", () => {
     const notAsked = () => Promise.reject(new Error("not asked"));
     const some = { export: notAsked, verify: notAsked };

@@ -62,9 +62,10 @@ export class CheckpointExports {
       [at.runId, at.version],
     );
     if (saved === null) throw new NotFoundError("checkpoint", at.id);
+    const { stored, use } = await this.#places.of(at.runId, at.config);
+    // Counted in the same breath: nobody else may come in between.
     if (this.#open >= mostAtOnce)
       throw new ProblemError("too-many", `${mostAtOnce} exports are under way: try again when one is done.`);
-    const { stored, use } = await this.#places.of(at.runId, at.config);
     this.#open++;
     const using = setInterval(use, useEveryMs).unref();
     try {

@@ -3,7 +3,7 @@ import { FencedError } from "@rolldeck/contracts/errors";
 import { EventBody } from "@rolldeck/contracts/events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
-import { seedCheckpoint } from "../../testing/seed-checkpoint.ts";
+import { checkpointAt as at, seedCheckpoint } from "../../testing/seed-checkpoint.ts";
 import { seedRollouts } from "../../testing/seed-rollouts.ts";
 import { loseCheckpoint, newestCheckpoint, recordCheckpoint } from "./checkpoints.ts";
 import { claimPrepare, failPrepare } from "./claim-prepare.ts";
@@ -18,12 +18,6 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const at = (version: number, path = `tinker://m/weights/v${version}`) => ({
-  version,
-  name: `v${version}`,
-  path,
-  bytes: 7,
-});
 const reason = "the other worker took over";
 
 /** A holder of each kind, and what ends its claim. */

@@ -3,7 +3,7 @@ import { EventBody } from "@rolldeck/contracts/events";
 import type { checkpointMetrics } from "@rolldeck/contracts/run-config";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../testing/postgres.ts";
-import { seedCheckpoint } from "../../testing/seed-checkpoint.ts";
+import { checkpointAt as at, seedCheckpoint } from "../../testing/seed-checkpoint.ts";
 import { seedRollouts } from "../../testing/seed-rollouts.ts";
 import { servingsLock } from "../servings-lock.ts";
 import { checkpointFacts } from "./checkpoint-facts.ts";
@@ -21,12 +21,6 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const at = (version: number, path = `tinker://m/weights/v${version}`) => ({
-  version,
-  name: `v${version}`,
-  path,
-  bytes: 7,
-});
 const seed = async (versions: readonly number[], path?: (version: number) => string): Promise<string> => {
   const { runId } = await seedRollouts(database.pool, { count: 1 });
   for (const version of versions) await seedCheckpoint(database.pool, runId, at(version, path?.(version)));
